@@ -36,6 +36,7 @@ var sections = []section{
 	{"large", large},
 	{"rounds", rounds},
 	{"growth", func() (string, error) { return speed("Growth", "3x", growthNames) }},
+	{"gangs", gangs},
 	{"topology", func() (string, error) { return speed("Racks|Preempt", "3x", topologyNames) }},
 	{"philly", func() (string, error) { return philly(pictures) }},
 	{"accounts", accountFigures},
@@ -47,7 +48,7 @@ var sections = []section{
 
 func main() {
 	page := flag.String("page", "docs/planner.md", "the page")
-	only := flag.String("only", "", "these sections, with commas: speed, large, rounds, growth, topology, philly, accounts, clouds, local, preemption, forecasts. Not set: all")
+	only := flag.String("only", "", "these sections, with commas: speed, large, rounds, growth, gangs, topology, philly, accounts, clouds, local, preemption, forecasts. Not set: all")
 	flag.StringVar(&pictures, "pictures", "docs/pictures", "folder of the pictures")
 	flag.IntVar(&atOnce, "at-once", runtime.NumCPU(), "so many replays at once")
 	flag.Parse()
