@@ -21,6 +21,7 @@ type metrics struct {
 	boots    prometheus.Histogram
 	dollars  *prometheus.CounterVec
 	idle     *prometheus.CounterVec
+	losses   *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, site federation.SiteName) *metrics {
@@ -40,12 +41,13 @@ func newMetrics(r prometheus.Registerer, site federation.SiteName) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.02, 2.5, 12), ConstLabels: labels}),
 		dollars: counter("fsub_machine_dollars_total", "What machines that have ended had cost, by pool.", "pool"),
 		idle:    counter("fsub_machine_idle_dollars_total", "What of that no job is charged: it is for machines that start or have no job, by pool.", "pool"),
+		losses:  counter("fsub_gang_losses_total", "Machines that jobs have lost without their end, by what the jobs do: wait for another one, or shrink.", "then"),
 	}
 	for _, k := range []provider.ErrorKind{provider.KindStockOut, provider.KindQuota, provider.KindDenied} {
 		m.cools.WithLabelValues(string(k)) // the first of what was not there before is no increase
 	}
 	if r != nil {
-		r.MustRegister(m.machines, m.silent, m.creates, m.cools, m.lists, m.notices, m.boots, m.dollars, m.idle)
+		r.MustRegister(m.machines, m.silent, m.creates, m.cools, m.lists, m.notices, m.boots, m.dollars, m.idle, m.losses)
 	}
 	return m
 }

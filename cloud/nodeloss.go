@@ -96,6 +96,7 @@ func (rs *runs) keep(j *job, r *run, within time.Duration, asked bool) {
 			k.Machines = append(k.Machines, m.id)
 		case m.State != machineAsked:
 			j.lose(m, m.drain, rs.now())
+			rs.metrics.losses.WithLabelValues(sbatch.LossWait).Inc()
 		}
 	}
 }

@@ -39,6 +39,7 @@ func (rs *runs) shrink(r *run, m *machine, why string) bool {
 	})
 	rs.bumpAfter(r)
 	rs.news.nodes()
+	rs.metrics.losses.WithLabelValues(sbatch.LossShrink).Inc()
 	rs.log.Info("a job goes on without a machine", "job", j.id(), "machine", m.id, "why", why)
 	return true
 }
