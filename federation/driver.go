@@ -76,6 +76,8 @@ type Submission struct {
 	Partition string
 	User      SiteUser       // at the site
 	Offer     decision.Offer // what it was bound for. Job and Payload ask for what it counts with already
+	// Promise is the reservation that was made for the job there; "": none. Where the site does not have it any more the job is submitted without.
+	Promise string
 	// Claims are what placement grants it there: one for each component. None: the partition, and whatever there is.
 	Claims []decision.Claim
 	// Restarts is how often the job has been requeued by the federation: what SLURM_RESTART_COUNT starts from.

@@ -80,7 +80,7 @@ func samePartition(a, b *Partition) bool {
 
 func sameReservation(a, b *Reservation) bool {
 	return a.Name == b.Name && a.Maint == b.Maint && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&
-		slices.Equal(a.Accounts, b.Accounts)
+		slices.Equal(a.Accounts, b.Accounts) && a.For == b.For
 }
 
 func sameAccount(a, b *Account) bool {

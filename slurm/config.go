@@ -67,6 +67,10 @@ type Config struct {
 	// added, "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST", or "show topology". It is for API versions that cannot update nodes, and for reboots, for which
 	// there is no call. Set, it is used in any case.
 	NodeCommand []string
+	// ReservationCommand is a program with its first arguments that does what scontrol does there: "create reservation ReservationName=... StartTime=utsSECONDS EndTime=utsSECONDS
+	// Nodes=LIST Users=USER Flags=LIST" is added, "update" with the same but for user and flags, or "delete ReservationName=...". It is for API versions before v0.0.43, and for tokens
+	// that may not. Set, it is used in any case.
+	ReservationCommand []string
 	// Srun is how users call the site's srun; nil: they do not.
 	Srun *driver.Srun
 

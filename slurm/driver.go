@@ -25,6 +25,7 @@ type Driver struct {
 	members *members // who may run, and the licenses
 	keeper  *accountKeeper
 	nodes   *nodes // lists nodes, drains and reboots them
+	reserve *reserver
 	parts   list[wire.Partition, federation.Partition]
 	resvs   list[wire.Reservation, federation.Reservation]
 	wiring  *wiring
@@ -44,7 +45,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [driver.AbilitiesOf].
 func (d *Driver) Abilities() driver.Abilities {
-	return driver.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Accounts: d.books, Srun: d.cfg.Srun, Limits: d.Limits, Calls: d.c.budget.used}
+	return driver.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Reserve: d.reserve, Accounts: d.books, Srun: d.cfg.Srun, Limits: d.Limits, Calls: d.c.budget.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does
@@ -70,7 +71,7 @@ func Open(cfg Config) (*Driver, error) {
 }
 
 func newDriver(at *site) *Driver {
-	d := &Driver{site: at, rights: &rights{site: at}, records: &records{site: at}, nodes: newNodes(at), lookups: newLookups()}
+	d := &Driver{site: at, rights: &rights{site: at}, reserve: &reserver{at}, records: &records{site: at}, nodes: newNodes(at), lookups: newLookups()}
 	d.queue = newQueue(at, d.rights)
 	d.books = &books{site: at, records: d.records}
 	d.holders = &holders{site: at, queue: d.queue}

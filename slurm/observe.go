@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -191,7 +192,7 @@ func (d *Driver) reservation(r *wire.Reservation) (federation.Reservation, error
 	}
 	return federation.Reservation{
 		Name: r.Name, Start: unix(r.StartTime.Value()), End: unix(r.EndTime.Value()), Nodes: nodes,
-		Users: commas(r.Users), Accounts: commas(r.Accounts), Maint: r.Flags.Has("MAINT"),
+		Users: commas(r.Users), Accounts: commas(r.Accounts), Maint: r.Flags.Has("MAINT"), For: driver.PromisedTo(d.cfg.Federation, r.Name),
 	}, err
 }
 

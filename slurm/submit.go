@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/reasons"
+	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
 
@@ -17,6 +18,21 @@ import (
 // restarts, requeues and the splitting of arrays, slurmdbd records it when the job ends, and comment and extra stay the user's. At a mapped
 // site it is searched for first, unless this is its first time.
 func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+	if s.Promise == "" {
+		return d.submit(ctx, s)
+	}
+	in, job := s, *s.Job
+	job.EditSpec(func(spec *sbatch.Spec) { spec.Reservation = s.Promise })
+	in.Job = &job
+	r, err := d.submit(ctx, in)
+	var refused *federation.SlurmError
+	if errors.As(err, &refused) && (refused.Number == wire.ErrReservation || refused.Number == wire.ErrReservationAccess) { // it is not there any more
+		return d.submit(ctx, s)
+	}
+	return r, err
+}
+
+func (d *Driver) submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
 	ctx = calling(ctx, forSubmissions)
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)

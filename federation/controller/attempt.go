@@ -38,6 +38,7 @@ type attempts struct {
 	life       *life
 	rules      *healthRules
 	watch      *watch
+	promises   *promises
 	claimed    int64 // number of the last claim
 }
 
@@ -48,7 +49,7 @@ func (at *attempts) bind(j *job, d decision.Decision) {
 	now := at.now().UTC()
 	number := j.Attempt + 1
 	at.claimed = max(at.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
-	d.Claim = at.claimed
+	d.Claim, d.Place = at.claimed, at.promises.placeOf(j.ID, o.Site)
 	if j.att != nil && j.att.Site != o.Site {
 		j.try().older = nil
 	}
@@ -112,7 +113,7 @@ func (at *attempts) submit(j *job) {
 	place.AtSite(&s.Site, &copied)
 	at.upkeep.spare(s.Name, &copied, limitAt(s, &copied, j.att.Partition), at.now())
 	kind := submitted{job: j.ID, attempt: j.att.Number}
-	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
+	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1, Promise: into(j.att)}
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
 		sub.Offer, sub.Claims = *offers[0], j.att.Decision.Claims()
 	}

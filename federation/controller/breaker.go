@@ -47,6 +47,8 @@ func outcome(value any) (err error, poll bool) {
 		return v.err, false
 	case ranked:
 		return v.err, false
+	case promiseKept:
+		return v.err, false
 	}
 	return nil, false
 }

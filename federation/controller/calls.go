@@ -247,6 +247,9 @@ func withError(kind any, err error) any {
 	case ranked:
 		k.err = err
 		return k
+	case promiseKept:
+		k.err = err
+		return k
 	case found:
 		k.err = err
 		return k
@@ -305,6 +308,8 @@ func (c *Controller) takeResult(r result) {
 		c.packs.takeTold(r.site, v)
 	case ranked:
 		c.order.take(r.site, v)
+	case promiseKept:
+		c.promises.take(r.site, v)
 	case found:
 		c.comparing.take(r.site, v, c.loader.attach)
 	}
@@ -324,6 +329,8 @@ func jobOf(kind any) federation.JobID {
 	case acted:
 		return k.job
 	case answered:
+		return k.job
+	case promiseKept:
 		return k.job
 	case found:
 		return k.job

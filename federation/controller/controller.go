@@ -104,6 +104,8 @@ type Site struct {
 	Accounts       map[string]string // as in federation.Site
 	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
 	Lifts []health.Lift
+	// Promises: the places that are kept for gangs are held there by reservations.
+	Promises bool
 	// FileSystems and Options are as in federation.Site.
 	FileSystems []string
 	Options     []federation.PluginOption
@@ -267,7 +269,8 @@ func (c *Controller) Run(ctx context.Context) error {
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
 //  6. have sites order our jobs as we do, tell of budgets, end what runs on one that is used up, and have jobs make room for others
 //  7. repair: attempts whose fate is unknown are looked up, what failed is repeated; after a restore, so are jobs that may have run since the copy
-//  8. plan: find the jobs that new singletons wait for, bind jobs of the queue to sites, and have those that wait at a site leave it for a better one
+//  8. plan: find the jobs that new singletons wait for, bind jobs of the queue to sites, have sites hold the places of those that wait, and have those that wait at a site leave
+//     it for a better one
 //  9. write what is left of the arrays that tasks were taken from
 //  10. commit all of this
 //  11. make the calls that were decided
@@ -311,6 +314,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.comparing.reconcile(ctx)
 	c.depends.findNamesakes()
 	c.planner.reconcile()
+	c.promises.reconcile()
 	c.relocation.reconcile()
 	c.arrays.writeShrunk()
 	if c.writer.commit(ctx) {
@@ -342,6 +346,7 @@ func (c *Controller) nextRound() time.Time {
 	c.nodes.due(sooner)
 	c.rules.due(sooner)
 	c.preempts.due(sooner)
+	c.promises.due(sooner)
 	if c.agenda.plan && c.watch.looked {
 		sooner(c.planner.next)
 	}

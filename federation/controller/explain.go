@@ -36,7 +36,7 @@ func (v *View) Explain(ctx context.Context, j *federation.Job) decision.Explaine
 		out.Priority = v.Priority(j)
 		var waits waitsNow
 		out.Holdbacks, waits = v.askWaits(ctx, j.ID, &d)
-		out.Waits, out.Path = v.waits(ctx, j, waits), waits.path
+		out.Waits, out.Path, out.Decision.Place = v.waits(ctx, j, waits), waits.path, waits.place
 	}
 	// A job that placement would bind may be kept back by something else: a limit, a hold.
 	if j.Reason != "" && j.Reason != reasons.None {

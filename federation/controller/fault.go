@@ -37,6 +37,7 @@ func (pl *planner) makePlan(now time.Time) (decisions []decision.Decision) {
 			w.SetTime(now.UTC())
 		}
 		decisions = w.Decide()
+		pl.keeps(w)
 	})
 	if f != nil {
 		decisions = nil

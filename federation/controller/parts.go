@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/lifecycle"
+	"fsub/federation/place"
 )
 
 // parts are what a controller consists of, each with a state of its own. They are made one after another, so that each gets what it needs when it is made: a part
@@ -34,6 +35,7 @@ type parts struct {
 	watch      *watch
 	standings  *standings
 	comparing  *comparing
+	promises   *promises
 	attempts   *attempts
 	packs      *packs
 	repairs    *repairs
@@ -109,21 +111,23 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	}
 	p.comparing = &comparing{federation: cfg.Federation, copied: cfg.Restored, done: compareDone, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch,
 		agenda: p.agenda, calls: p.calls, queue: p.queue, open: map[federation.JobID]*compared{}}
+	p.promises = &promises{federation: cfg.Federation, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls,
+		places: map[federation.JobID]place.Place{}, of: map[federation.SiteName]*sitePromises{}}
 	p.attempts = &attempts{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, delivery: &delivery{store, cfg.Stager, cfg.PackFiles, cfg.Environment}, sites: p.sites,
 		jobs: p.jobs, batch: p.batch, calls: p.calls, limits: limits, preempts: p.preempts, upkeep: p.upkeep, fairShare: cfg.FairShare, queue: p.queue, arrays: p.arrays,
-		components: components, life: life, rules: p.rules, watch: p.watch}
+		components: components, life: life, rules: p.rules, watch: p.watch, promises: p.promises}
 	p.repairs = &repairs{now: now, t: t, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, life: life, reports: p.reports, attempts: p.attempts,
 		comparing: p.comparing}
 	p.packs = &packs{federation: cfg.Federation, now: now, t: t, log: log, files: cfg.PackFiles, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch,
 		agenda: p.agenda, calls: p.calls, arrays: p.arrays, life: life, reports: p.reports, asks: asks, attempts: p.attempts}
 	p.forecasts = &forecasts{now: now, log: log, faults: faults, sites: p.sites, jobs: p.jobs, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays,
-		depends: p.depends, comparing: p.comparing}
+		depends: p.depends, comparing: p.comparing, promises: p.promises}
 	p.planner = &planner{now: now, t: t, inline: cfg.Inline, metrics: m, faults: faults, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda,
 		queue: p.queue, arrays: p.arrays, life: life, watch: p.watch, attempts: p.attempts, packs: p.packs,
 		briefing: &briefing{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, waits: cfg.Waits, fairShare: cfg.FairShare, queue: p.queue, workflows: p.depends.workflows},
 		candidates: &candidates{sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components,
 			depends: p.depends, life: life, comparing: p.comparing, killInvalid: cfg.KillInvalidDepend},
-		planned: v.starts.outdate}
+		planned: v.starts.outdate, keeps: p.promises.planned}
 	p.relocation = &relocation{now: now, t: t, log: log, margin: cfg.Policy.MoveMargin, sites: p.sites, runs: runs, queue: p.queue, moves: p.moves, forecasts: p.forecasts}
 	p.order = &siteOrder{now: now, t: t, log: log, sites: p.sites, calls: p.calls, points: p.queue.points, of: map[federation.SiteName]*siteRanks{}}
 	p.budgets = &budgets{now: now, log: log, store: store, book: cfg.Quota, notify: cfg.Notify, sites: p.sites, jobs: p.jobs, batch: p.batch,

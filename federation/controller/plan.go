@@ -30,7 +30,8 @@ type planner struct {
 	packs      *packs
 	briefing   *briefing
 	candidates *candidates
-	planned    func() // called after each plan
+	planned    func()             // called after each plan
+	keeps      func(*place.World) // takes in what a plan keeps for gangs; nil: there is no plan, for no job waits
 
 	next  time.Time // no plan before
 	last  time.Time
@@ -55,6 +56,8 @@ func (pl *planner) reconcile() {
 			subject{job: pl.arrays.jobOf(decisions[i].Job)}.do(func() { pl.decide(&decisions[i]) })
 		}
 		pl.arrays.planned(pl.candidates.setReason)
+	} else {
+		pl.keeps(nil)
 	}
 	gap := pl.t.PlanGap
 	if took := time.Since(began); took > gap && !pl.inline { // at most half of the time goes into planning

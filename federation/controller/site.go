@@ -16,12 +16,13 @@ import (
 // site is one member of the federation with what the controller alone knows of it.
 type site struct {
 	federation.Site
-	driver federation.Driver
-	can    driver.Abilities // of it
-	lifts  []health.Lift
-	power  func(now time.Time) *power.Rates
-	slots  chan struct{} // bounds the submissions that are under way at once
-	acts   *share.Slots  // and what else is asked about jobs
+	driver   federation.Driver
+	can      driver.Abilities // of it
+	lifts    []health.Lift
+	promises bool // see Site.Promises
+	power    func(now time.Time) *power.Rates
+	slots    chan struct{} // bounds the submissions that are under way at once
+	acts     *share.Slots  // and what else is asked about jobs
 
 	observing, polling      bool
 	nextObserve, nextPoll   time.Time
@@ -67,7 +68,7 @@ func (r *roster) remove(s *site) {
 
 // configure makes the site what is configured of it, at the start or later.
 func (s *site) configure(sc *Site) {
-	s.driver, s.can, s.power, s.lifts = sc.Driver, driver.AbilitiesOf(sc.Driver), sc.Power, sc.Lifts
+	s.driver, s.can, s.power, s.lifts, s.promises = sc.Driver, driver.AbilitiesOf(sc.Driver), sc.Power, sc.Lifts, sc.Promises
 	s.Prices, s.Speed, s.Data, s.Backlog, s.AccountBacklog = sc.Prices, sc.Speed, sc.Data, sc.Backlog, sc.AccountBacklog
 	s.Preempt, s.Users, s.Accounts, s.FileSystems, s.Options = sc.Preempt, sc.Users, sc.Accounts, sc.FileSystems, sc.Options
 }

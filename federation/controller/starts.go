@@ -31,6 +31,7 @@ type forecasts struct {
 	arrays    *arrays
 	depends   *dependencies
 	comparing *comparing
+	promises  *promises
 }
 
 func (fc *forecasts) starts() decision.Starts {

@@ -26,6 +26,7 @@ type waitsNow struct {
 	running  int              // tasks of it
 	said     string           // what its site says of Reason
 	path     time.Duration    // see workflows.left
+	place    *decision.Place  // what holds its place at a site; nil: nothing
 }
 
 // termNow is a term of a dependency that is not met.
@@ -45,6 +46,7 @@ func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 	if j.live() {
 		return w
 	}
+	w.place = fc.promises.anyPlaceOf(id)
 	now := fc.now()
 	w.restored = fc.comparing.holds(j)
 	if now.Before(j.asideUntil) {

@@ -32,8 +32,19 @@ type Decision struct {
 	Expected *Expected `json:"expected,omitempty"`
 	// Preempt are the jobs that make room for it where it is bound; nil: none.
 	Preempt *Preemption `json:"preempt,omitempty"`
+	// Place is the reservation that holds the job's place at its site, or has held it when the job was sent there; nil: none.
+	Place *Place `json:"place,omitempty"`
 	// Pack is the job at the site that the task of an array shares with others; nil: it has its own.
 	Pack *Pack `json:"pack,omitempty"`
+}
+
+// Place is a reservation at a site, for one job, from when the job is planned to start.
+type Place struct {
+	Site        ident.SiteName `json:"site"`
+	Reservation string         `json:"reservation"` // its name
+	Nodes       string         `json:"nodes"`       // hostlist
+	Start       time.Time      `json:"start"`
+	End         time.Time      `json:"end"`
 }
 
 // Pack is a job at a site that runs several tasks of an array.

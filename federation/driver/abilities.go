@@ -29,6 +29,7 @@ type Abilities struct {
 	Pools       PoolTeller
 	Nodes       NodeSetter
 	Reboot      Rebooter
+	Reserve     Reserver
 	Accounts    Accountant
 	AccountTree AccountKeeper
 	Check       Checker

@@ -68,7 +68,10 @@ func sameTree(a, b *topology.Tree) bool { return a == b || a != nil && b != nil 
 func sameLicense(a, b federation.License) bool { return a.Name == b.Name && a.Total == b.Total }
 
 func sameReservation(a, b federation.Reservation) bool {
-	return a.Name == b.Name && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&
+	if a.For != 0 && a.For == b.For {
+		return slices.Equal(a.Nodes, b.Nodes) // nothing else of it is read
+	}
+	return a.For == b.For && a.Name == b.Name && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&
 		slices.Equal(a.Accounts, b.Accounts)
 }
 
@@ -132,7 +135,7 @@ func sameNode(a, b *federation.Node) bool {
 
 // state compares what two states of a node mean.
 func (d *differ) state(n int32, a, b *federation.Node) {
-	up := b.Usable() || len(d.old.blocks[n]) > 0 && usableButReserved(b)
+	up := b.Usable() || (len(d.old.blocks[n]) > 0 || d.old.promised[n]) && usableButReserved(b)
 	if up != d.old.up[n] {
 		if !d.ups {
 			d.next.up = slices.Clone(d.old.up)

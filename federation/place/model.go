@@ -38,7 +38,8 @@ type model struct {
 	frees   [][]release // by node, in order of time
 	blocks  [][]block   // by node: reservations
 
-	reserved bool // there are any reservations
+	reserved bool           // there are any reservations
+	promised map[int32]bool // nodes that are reserved for jobs of the federation, which the plan reserves itself
 }
 
 // cell is the nodes of one shape in the same partitions and reservations, either all up or all to be started first. Each node is in
@@ -143,8 +144,15 @@ func (m *model) readReservations() {
 			if !ok {
 				continue
 			}
-			m.blocks[n] = append(m.blocks[n], b)
-			m.reserved = true
+			if r.For != 0 {
+				if m.promised == nil {
+					m.promised = map[int32]bool{}
+				}
+				m.promised[n] = true
+			} else {
+				m.blocks[n] = append(m.blocks[n], b)
+				m.reserved = true
+			}
 			if !m.up[n] {
 				m.up[n] = usableButReserved(&m.obs.Nodes[n])
 			}

@@ -29,6 +29,45 @@ func (w *World) Next() iter.Seq2[*federation.Job, *decision.Offer] {
 	}
 }
 
+// heldPlace is where a gang holds nodes in time.
+type heldPlace struct {
+	q     *queued
+	at    *candidate
+	start int64
+	nodes []int32
+}
+
+// Place is what the plan keeps for a gang that waits in the federation's queue: nodes of one site, from when they are free by the time limits of what holds them.
+type Place struct {
+	Job   federation.JobID
+	Site  federation.SiteName
+	Nodes []string
+	Start time.Time
+	Limit time.Duration // that the job has there, or sbatch.Unlimited
+	// Shared: jobs of others wait for such nodes there.
+	Shared bool
+}
+
+// Places goes through what the plan of a World keeps for gangs, the first ones of the queue first. Heterogeneous jobs are not among them.
+func Places(w *World) iter.Seq[Place] {
+	return func(yield func(Place) bool) {
+		w.settle()
+		for _, h := range w.places {
+			m := h.at.site.model
+			if h.q.fate == nil || h.q.fate.kind != waits || !w.progress.lookedAt(h.q) || m == nil || h.at.version != h.at.site.version {
+				continue
+			}
+			p := Place{Job: h.q.job.ID, Site: h.at.site.site.Name, Start: time.Unix(h.start, 0).UTC(), Limit: h.at.limit, Shared: h.at.shared()}
+			for _, n := range h.nodes {
+				p.Nodes = append(p.Nodes, m.obs.Nodes[n].Name)
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // Quote is what a job would be offered that comes to the end of the queue; nil: no pool can run it now.
 func (w *World) Quote(j Waiting) *decision.Offer {
 	w.settle()

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -38,6 +39,7 @@ type plan struct {
 	bound   int        // of them, those that are bound
 	seen    seen       // what best has found
 	chosen  *candidate // where the job that was decided about last starts, or waits
+	places  []heldPlace
 }
 
 // fate is a plan's decision about a job. Jobs that are decided alike share one.
@@ -80,7 +82,7 @@ func (pl *plan) look(job *federation.Job) {
 // begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
 func (pl *plan) begin() {
 	pl.run++
-	pl.changes = 0
+	pl.changes, pl.places = 0, pl.places[:0]
 	for _, st := range pl.sites {
 		st.backlog, st.among, st.claimed, st.spent, st.waiting, st.returns, st.starts, st.press = 0, 0, 0, nil, st.waiting[:0], st.returns[:0], st.starts[:0], nil
 		st.deep = pl.depth(st)
@@ -183,7 +185,7 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 		}
 		return f, false
 	}
-	start := pl.reserve(best)
+	start, nodes := pl.reserve(best)
 	if near := busy || pl.soon(start); early && (near || shared) {
 		best.queueUp(q.job)
 		kind := binds
@@ -194,6 +196,9 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 	}
 	free.reserve[best.pool]++
 	best.site.waiting.add(best)
+	if best.parts == nil && best.wide() && start != never {
+		pl.places = append(pl.places, heldPlace{q, best, start, slices.Sorted(slices.Values(nodes))})
+	}
 	return pl.fate(sh, waits, pl.waitsFor(best, start), offers), true
 }
 
@@ -330,16 +335,17 @@ type full struct {
 	at           moment
 }
 
-// reserve claims the nodes on which a waiting job will start and returns when that is; never, and no claim, if nothing says when.
-func (pl *plan) reserve(c *candidate) int64 {
+// reserve claims the nodes on which a waiting job will start and returns them, and when that is; never, and no claim, if nothing says when. Of a heterogeneous job it
+// does not tell the nodes. They are not to be changed.
+func (pl *plan) reserve(c *candidate) (start int64, nodes []int32) {
 	free := c.site.capacity()
 	pl.changes++
 	c.site.claimed = pl.changes
 	if c.parts != nil {
-		return c.reserveParts()
+		return c.reserveParts(), nil
 	}
-	start, best := never, -1
-	var nodes []int32
+	best := -1
+	start = never
 	for i := range c.fits {
 		if t, on := free.earliest(&c.curs[i], &c.fits[i], c.key(free, i), c.limit); t < start {
 			start, nodes, best = t, on, i
@@ -348,7 +354,7 @@ func (pl *plan) reserve(c *candidate) int64 {
 	if best >= 0 {
 		free.claim(nodes, &c.fits[best], start, endAt(start, c.limit))
 	}
-	return start
+	return start, nodes
 }
 
 func endAt(start int64, limit time.Duration) int64 {

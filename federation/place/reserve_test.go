@@ -2,8 +2,11 @@ package place
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"fsub/federation"
 )
 
 // Jobs that stand first and wait for nodes of which nothing says when they fall free keep no reservation from those behind them.
@@ -42,5 +45,63 @@ func TestClaimAtTheSameSiteIsSeen(t *testing.T) {
 		if start := d[i].Offers[0].Start.Sub(w.now); start != time.Duration(minutes)*time.Minute {
 			t.Errorf("job %d starts in %v, not in %d minutes", i+1, start, minutes)
 		}
+	}
+}
+
+// The plan tells where it keeps places for gangs. A reservation that the federation has made for one of them keeps nobody of ours away: the plan does that itself.
+func TestPlacesOfGangs(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site s0\nprice gres/gpu:h100=1\npartition main default nodes=n[1-3]\nnodes n[1-3] cpus=16 mem=64000 gpu=h100:4\nrunning n2 cpus=2 mem=4000 gpu=h100:4 end=60m")
+	gang := w.job(t, split("20 -N3 --gres=gpu:4 -t30m"))
+	short, long := w.job(t, split("21 -N1 --gres=gpu:4 -t50m")), w.job(t, split("22 -N1 --gres=gpu:4 -t2h"))
+	w.jobs = append(w.jobs, gang, short, long)
+	s := w.snapshot()
+	world := newWorldOf(&s, Policy{Backlog: -1})
+	look := func(when string, places int, starts time.Duration) {
+		t.Helper()
+		n := 0
+		for p := range Places(world) {
+			if n++; p.Job != gang.ID || p.Site != "s0" || fmt.Sprint(p.Nodes) != "[n1 n2 n3]" || !p.Start.Equal(w.now.Add(time.Hour)) || p.Limit != 30*time.Minute || p.Shared {
+				t.Errorf("%s: place %+v", when, p)
+			}
+		}
+		for _, d := range world.Plan().Decisions {
+			switch {
+			case d.Job == gang.ID && len(d.Offers) > 0 && !d.Offers[0].Start.Equal(w.now.Add(starts)):
+				t.Errorf("%s: the gang starts at %v, want in %v", when, d.Offers[0].Start, starts)
+			case d.Job == short.ID && places > 0 && !d.Bind, d.Job == long.ID && d.Bind:
+				t.Errorf("%s: job %d is bound: %v", when, d.Job, d.Bind)
+			}
+		}
+		if n != places {
+			t.Errorf("%s: %d places, want %d", when, n, places)
+		}
+	}
+	look("first", 1, time.Hour)
+	change := func(id federation.JobID, reserved bool, end time.Duration) {
+		site, seen := *s.Sites[0], *s.Sites[0].Seen
+		seen.Reservations = []federation.Reservation{{Name: "r", For: id, Start: w.now.Add(-time.Minute), End: w.now.Add(end), Nodes: []string{"n1", "n2", "n3"}}}
+		seen.Nodes = slices.Clone(seen.Nodes)
+		for i := range seen.Nodes {
+			if reserved {
+				seen.Nodes[i].State = append(slices.Clone(seen.Nodes[i].State), "RESERVED")
+			}
+		}
+		site.Seen = &seen
+		world.SetSite(&site)
+	}
+	change(gang.ID, false, 2*time.Hour)
+	look("reserved for the gang", 1, time.Hour)
+	change(gang.ID, true, 3*time.Hour) // its end does not count
+	look("which shows at the nodes", 1, time.Hour)
+	change(0, true, 2*time.Hour)
+	places := 0
+	for p := range Places(world) {
+		if places++; !p.Start.Equal(w.now.Add(2 * time.Hour)) {
+			t.Errorf("behind somebody else's reservation: %+v", p)
+		}
+	}
+	if places != 1 {
+		t.Errorf("behind somebody else's reservation: %d places", places)
 	}
 }

@@ -24,6 +24,7 @@ func Detail(job *federation.Job, why *decision.Explained, zone *time.Location) s
 			b.WriteString("  " + line)
 		}
 	}
+	writePlace(&b, why.Decision.Place, zone)
 	writeHoldbacks(&b, why.Holdbacks, true)
 	writeSooner(&b, why)
 	writePath(&b, why)
@@ -63,6 +64,7 @@ func Summarize(job *federation.Job, why *decision.Explained, zone *time.Location
 		b.WriteString("    " + g.text() + "\n")
 	}
 	writeComponents(&b, job, why)
+	writePlace(&b, why.Decision.Place, zone)
 	writeHoldbacks(&b, why.Holdbacks, false)
 	writeSooner(&b, why)
 	writePath(&b, why)
@@ -136,6 +138,13 @@ func lastComponent(why *decision.Explained) int {
 		}
 	}
 	return last
+}
+
+// writePlace tells what holds the job's place at its site.
+func writePlace(b *strings.Builder, p *decision.Place, zone *time.Location) {
+	if p != nil {
+		fmt.Fprintf(b, "  place: %s of %s is held from %s until %s by its reservation %s\n", p.Nodes, p.Site, p.Start.In(zone).Format(time.DateTime), p.End.In(zone).Format(time.TimeOnly), p.Reservation)
+	}
 }
 
 // writeHoldbacks tells what of the account tree keeps a job waiting, and of whole who holds what of it.

@@ -29,6 +29,7 @@ const (
 	PathNode         = "/node/" // + name
 	PathPartitions   = "/partitions/"
 	PathReservations = "/reservations/"
+	PathReservation  = "/reservation" // POST; DELETE and GET with /name
 )
 
 // Paths below /slurmdb/<version>.

@@ -116,6 +116,22 @@ type Reservation struct {
 	Users     string   `json:"users"`
 }
 
+// ReservationDesc is what POST /reservation asks for: one that is there is changed. From v0.0.43 on.
+type ReservationDesc struct {
+	Name           string  `json:"name"`
+	Users          Strings `json:"users,omitempty"`
+	NodeList       Strings `json:"node_list,omitempty"` // names, not hostlists
+	StartTime      Number  `json:"start_time,omitzero"`
+	EndTime        Number  `json:"end_time,omitzero"`
+	Flags          Strings `json:"flags,omitempty"`
+	PurgeCompleted struct {
+		Time Number `json:"time"` // seconds
+	} `json:"purge_completed"`
+}
+
+// ReservationChanged answers POST /reservation and DELETE /reservation/{name}. The former says what was asked for once more.
+type ReservationChanged struct{ Reply }
+
 type CoreSpec struct {
 	Node string `json:"node"`
 	Core string `json:"core"`

@@ -36,9 +36,15 @@ func crowds() []crowd {
 }
 
 func TestMain(m *testing.M) {
+	suite.Scontrol()
 	var sites []string
 	for _, c := range crowds() {
 		sites = append(sites, c.site)
+	}
+	for _, k := range keepers() {
+		if !slices.Contains(sites, k.site) {
+			sites = append(sites, k.site)
+		}
 	}
 	world.Main(m, suite.Config{Name: "crowded", Sites: sites, Start: start})
 }
@@ -47,7 +53,7 @@ func start(ctx context.Context) error {
 	if err := world.Programs("fsub", "fed"); err != nil {
 		return err
 	}
-	if err := world.StartDaemon(ctx, nil); err != nil {
+	if err := world.StartDaemon(ctx, holdPlaces); err != nil {
 		return err
 	}
 	return world.Daemon.AwaitSites(ctx)

@@ -169,6 +169,8 @@ var promises = []promise{
 var faults = []promise{
 	{"NodesDrainAndResume", testNodes},
 	{"NodesOfOthersStay", testNodesOfOthers},
+	{"ReserveKeepsOthersAway", testReserve},
+	{"ReserveIsExtended", testReserveExtended},
 	{"ControllerDownIsUnavailable", testDown},
 	{"ControllerKilledRunsOnce", testKilled},
 }

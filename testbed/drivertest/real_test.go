@@ -139,6 +139,9 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		if name == "delta" { // 22.05
 			c.NodeCommand = []string{"/usr/bin/env", scontrolAt + "=" + b.Dir() + ":" + name, os.Args[0]}
 		}
+		if name != "gamma" { // before 25.05
+			c.ReservationCommand = []string{"/usr/bin/env", scontrolAt + "=" + b.Dir() + ":" + name, os.Args[0]}
+		}
 		change(&c)
 		d, err := slurm.Open(c)
 		if err != nil {

@@ -42,6 +42,7 @@ const (
 	OpNodeUpdate   Op = "node-update"
 	OpPartitions   Op = "partitions"
 	OpReservations Op = "reservations"
+	OpReserve      Op = "reserve" // made or removed
 	OpLicenses     Op = "licenses"
 	OpDBJobs       Op = "db-jobs" // one job or many
 	OpDBOther      Op = "db"      // associations, wckeys

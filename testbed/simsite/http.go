@@ -47,24 +47,26 @@ type call struct {
 }
 
 var routes = map[string]route{
-	"GET ping":          {OpPing, false, (*Site).getPing},
-	"GET diag":          {OpDiag, false, (*Site).getDiag},
-	"POST job/submit":   {OpSubmit, false, (*Site).postSubmit},
-	"GET jobs/state":    {OpState, false, (*Site).getState},
-	"GET jobs":          {OpJobs, false, (*Site).getJobs},
-	"DELETE jobs":       {OpKill, false, (*Site).deleteJobs},
-	"POST jobs/requeue": {OpUpdate, false, (*Site).postRequeue},
-	"GET job/*":         {OpJob, false, (*Site).getJob},
-	"POST job/*":        {OpUpdate, false, (*Site).postJob},
-	"DELETE job/*":      {OpKill, false, (*Site).deleteJob},
-	"GET nodes":         {OpNodes, false, (*Site).getNodes},
-	"GET node/*":        {OpNodes, false, (*Site).getNodes},
-	"POST node/*":       {OpNodeUpdate, false, (*Site).postNode},
-	"POST nodes":        {OpNodeUpdate, false, (*Site).postNode},
-	"GET partitions":    {OpPartitions, false, (*Site).getPartitions},
-	"GET partition/*":   {OpPartitions, false, (*Site).getPartitions},
-	"GET reservations":  {OpReservations, false, (*Site).getReservations},
-	"GET licenses":      {OpLicenses, false, (*Site).getLicenses},
+	"GET ping":             {OpPing, false, (*Site).getPing},
+	"GET diag":             {OpDiag, false, (*Site).getDiag},
+	"POST job/submit":      {OpSubmit, false, (*Site).postSubmit},
+	"GET jobs/state":       {OpState, false, (*Site).getState},
+	"GET jobs":             {OpJobs, false, (*Site).getJobs},
+	"DELETE jobs":          {OpKill, false, (*Site).deleteJobs},
+	"POST jobs/requeue":    {OpUpdate, false, (*Site).postRequeue},
+	"GET job/*":            {OpJob, false, (*Site).getJob},
+	"POST job/*":           {OpUpdate, false, (*Site).postJob},
+	"DELETE job/*":         {OpKill, false, (*Site).deleteJob},
+	"GET nodes":            {OpNodes, false, (*Site).getNodes},
+	"GET node/*":           {OpNodes, false, (*Site).getNodes},
+	"POST node/*":          {OpNodeUpdate, false, (*Site).postNode},
+	"POST nodes":           {OpNodeUpdate, false, (*Site).postNode},
+	"GET partitions":       {OpPartitions, false, (*Site).getPartitions},
+	"GET partition/*":      {OpPartitions, false, (*Site).getPartitions},
+	"GET reservations":     {OpReservations, false, (*Site).getReservations},
+	"POST reservation":     {OpReserve, false, (*Site).postReservation},
+	"DELETE reservation/*": {OpReserve, false, (*Site).deleteReservation},
+	"GET licenses":         {OpLicenses, false, (*Site).getLicenses},
 
 	"GET db job/*":        {OpDBJobs, true, (*Site).getDBJobs},
 	"GET db jobs":         {OpDBJobs, true, (*Site).getDBJobs},
@@ -79,7 +81,8 @@ const newest = "v0.0.45"
 func (s *Site) find(method, path string) (r route, arg string, ok bool) {
 	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	version, rest, ok := strings.Cut(rest, "/")
-	if !ok || version != wire.Base && (version != newest || !s.modern()) {
+	since43 := strings.HasPrefix(rest, "reservation") && method != http.MethodGet
+	if !ok || (version != wire.Base || since43) && (version != newest || !s.modern()) {
 		return route{}, "", false
 	}
 	prefix := ""

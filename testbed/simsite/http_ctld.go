@@ -252,6 +252,27 @@ func (s *Site) getPartitions(c *call) {
 	s.ok(c, &a)
 }
 
+func (s *Site) postReservation(c *call) {
+	var d wire.ReservationDesc
+	if json.Unmarshal(c.body, &d) != nil {
+		c.reply = textResponse(http.StatusBadRequest, "Rejecting request. Failure parsing request.")
+		return
+	}
+	if err := s.reserve(c.caller, &d); err != nil {
+		s.refuse(c, err, "slurm_create_reservation")
+		return
+	}
+	s.ok(c, s.meta(c))
+}
+
+func (s *Site) deleteReservation(c *call) {
+	if err := s.unreserve(c.caller, c.arg); err != nil {
+		s.refuse(c, err, "slurm_delete_reservation")
+		return
+	}
+	s.ok(c, s.meta(c))
+}
+
 func (s *Site) getReservations(c *call) {
 	a := wire.ReservationsResponse{LastUpdate: wire.Num(seconds(s.now)), Reply: s.meta(c)}
 	for _, r := range s.resvs {

@@ -40,6 +40,10 @@ var (
 	errTimeLimit    = &Refusal{2051, "Requested time limit is invalid (missing or exceeds some limit)", federation.ErrCapacity}
 	errRsvAccess    = &Refusal{2052, "Access denied to requested reservation", federation.ErrDenied}
 	errReservation  = &Refusal{2053, "Requested reservation is invalid", federation.ErrCapacity}
+	errTimeValue    = &Refusal{2054, "Invalid time specified", federation.ErrInvalid}
+	errRsvBusy      = &Refusal{2055, "Requested reservation is in use", federation.ErrConflict}
+	errRsvOverlap   = &Refusal{2058, "Requested reservation overlaps with another reservation", federation.ErrConflict}
+	errRsvStarted   = &Refusal{2189, "Reservation already started", federation.ErrConflict}
 	errNoWorkDir    = &Refusal{2063, "Job cannot be submitted without the current working directory specified.", federation.ErrInvalid}
 	errArray        = &Refusal{2081, "Invalid job array specification", federation.ErrCapacity}
 	errFinished     = &Refusal{2084, "Job has already finished", federation.ErrConflict}

@@ -143,6 +143,7 @@ func (s *Site) catchUp() {
 		s.schedule()
 	}
 	s.now = max(s.now, until)
+	s.expireReservations()
 	s.schedule()
 	if !s.down {
 		s.purge()

@@ -179,6 +179,9 @@ type Site struct {
 	// Who ends jobs there for others, as the QOS of the account tree allow it: federation, off, or site, whose slurmctld preempts by itself
 	// (PreemptType=preempt/qos).
 	Preempt decision.PreemptBy `yaml:"preempt,omitempty"`
+	// reservation: where a place is kept for a gang (a job of several nodes), a reservation of Slurm's holds it against jobs that are submitted there directly, from when the gang is
+	// planned to start, for 15 minutes or its time limit. Made by slurmrestd from Slurm 25.05 on, else by reservation_command. Not set, or off: the federation alone knows of it.
+	Promises Promises `yaml:"promises,omitempty"`
 	// Partition of jobs that name none. slurmrestd of Slurm 24.11 does not say which it is.
 	Partition string `yaml:"default_partition,omitempty"`
 	// File that says how the nodes are wired: topology.conf, topology.yaml, or what "scontrol show topology" prints. Without it node_command is asked, and then the records of the nodes.
@@ -188,6 +191,10 @@ type Site struct {
 	// whose slurmrestd cannot drain nodes (Slurm 22.05), those where the user's token may not, and for
 	// reboots, for which slurmrestd has no call. Set, it is used in any case.
 	NodeCommand []string `yaml:"node_command,omitempty"`
+	// Program, with its first arguments, that does what scontrol does with reservations at the site: "create reservation
+	// ReservationName=NAME StartTime=utsSECONDS EndTime=utsSECONDS Nodes=LIST Users=USER Flags=LIST" is added, "update" with all but users and flags,
+	// or "delete ReservationName=NAME". For Slurm before 25.05, and tokens of no operator. Set, it is used in any case.
+	ReservationCommand []string `yaml:"reservation_command,omitempty"`
 	// How users get inside their running jobs: fed attach JOB and srun --jobid call the site's own srun, as the user. Not set: they do not.
 	Interactive *Interactive `yaml:"interactive,omitempty"`
 	// Program, with its first arguments, that does what sacctmgr does at the site, as an administrator: the words of
@@ -246,6 +253,12 @@ type Site struct {
 	// Intervals and limits for tests and odd clouds.
 	Timing *Timing `yaml:"timing,omitempty"`
 }
+
+// Promises says what holds the places of gangs at a site.
+type Promises string
+
+// PromisesReservation: reservations of Slurm's do.
+const PromisesReservation Promises = "reservation"
 
 // StorePath is the SQLite file of the state, where Store does not say that it is elsewhere.
 func (c *Config) StorePath() string { return filepath.Join(c.StateDir, "fed.db") }

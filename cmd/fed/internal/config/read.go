@@ -254,6 +254,12 @@ func (s *Site) checkCommon() error {
 	default:
 		return fmt.Errorf("preempt: %q: want federation, site or off", s.Preempt)
 	}
+	if s.Promises != "" && s.Promises != PromisesReservation && s.Promises != "off" {
+		return fmt.Errorf("promises: %q: want reservation or off", s.Promises)
+	}
+	if s.Promises == PromisesReservation && s.Rented() {
+		return errors.New("promises: reservation: machines that are rented have no reservations of Slurm's: leave it out")
+	}
 	if err := s.checkUsers(); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func memberOf(s *config.Site, d federation.Driver) controller.Site {
 		users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
 	}
 	return controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, AccountBacklog: s.AccountBacklog, Preempt: s.Preempt, Users: users, Accounts: s.Accounts,
-		Lifts: s.Lifts(), FileSystems: s.FileSystems, Options: s.PluginOptionList(), Data: s.DataPlace()}
+		Lifts: s.Lifts(), Promises: s.Promises == config.PromisesReservation, FileSystems: s.FileSystems, Options: s.PluginOptionList(), Data: s.DataPlace()}
 }
 
 // openSite reads the site's key and makes its driver. It speaks to nobody. term is that of a daemon that leads others; nil: it is alone.
@@ -59,7 +59,7 @@ func openSite(c config.Config, s config.Site, term *leader.Term, log *slog.Logge
 		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Users: names, Timeout: s.Timeout,
 		CAFile: s.CAFile, CertFile: s.ClientCert, CertKeyFile: s.ClientKey,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
-		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, Srun: s.SiteSrun(), AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Lease: lease, Logger: log,
+		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, ReservationCommand: s.ReservationCommand, Srun: s.SiteSrun(), AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Lease: lease, Logger: log,
 	})
 	if err != nil { // it names the site
 		return nil, err

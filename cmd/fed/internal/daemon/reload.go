@@ -106,7 +106,7 @@ func (r *reloader) reloadSites(next []config.Site) (done, restart []string) {
 		}
 		if member := r.members.site(s.Name); len(rest) < len(changed) && member != nil {
 			old := &r.now.Sites[k]
-			old.Prices, old.Speed, old.Backlog, old.AccountBacklog, old.Preempt, old.Users = s.Prices, s.Speed, s.Backlog, s.AccountBacklog, s.Preempt, s.Users
+			old.Prices, old.Speed, old.Backlog, old.AccountBacklog, old.Preempt, old.Promises, old.Users = s.Prices, s.Speed, s.Backlog, s.AccountBacklog, s.Preempt, s.Promises, s.Users
 			r.parts.join(old, member.Driver)
 		}
 	}
@@ -119,7 +119,7 @@ func (r *reloader) reloadSites(next []config.Site) (done, restart []string) {
 }
 
 // reloadedOfSites are the keys of Slurm sites that can change while the daemon runs.
-var reloadedOfSites = []string{"prices", "speed", "backlog", "account_backlog", "preempt", "users"}
+var reloadedOfSites = []string{"prices", "speed", "backlog", "account_backlog", "preempt", "promises", "users"}
 
 // changedKeys are the keys in which two descriptions of a site differ.
 func changedKeys(a, b *config.Site) (keys []string) {
