@@ -54,6 +54,9 @@ func (d *mortalDriver) Abilities() driver.Abilities {
 	if can.Requeue != nil {
 		can.Requeue = d
 	}
+	if can.Reserve != nil {
+		can.Reserve = reservers{can.Reserve, d.life.step}
+	}
 	return can
 }
 
@@ -62,6 +65,9 @@ func (d *lossy) Abilities() driver.Abilities {
 	can := driver.AbilitiesOf(d.Driver)
 	if can.Requeue != nil {
 		can.Requeue = d
+	}
+	if can.Reserve != nil {
+		can.Reserve = reservers{can.Reserve, d.call}
 	}
 	return can
 }

@@ -41,6 +41,8 @@ type Config struct {
 	Requeue time.Duration
 	// Preempt: there are jobs of two QOS, and those of one make room for those of the other.
 	Preempt bool
+	// Promises: the sites hold the places of gangs; they are of 25.05 or later.
+	Promises bool
 	// Caps are limits of the account whose jobs these are; nil: it has none. See caps.go.
 	Caps map[string]string
 	// Away is the mean time between outages in which a site does not answer, though its jobs go on; 0: there are none.
@@ -84,6 +86,7 @@ type Report struct {
 	Seized               int // attempts that others had to make room for
 	Charges              int // runs that were charged for
 	Moved                int // attempts that were ended because their jobs would start sooner elsewhere
+	Reserved             int // times that a site was to make a reservation or to change one
 	Outages              int // of sites that did not answer
 	Waited               int // jobs that waited for a limit when all that it bore had ended
 	AtLimit              int // how much of the limit was used at most, in percent
@@ -154,6 +157,9 @@ func (w *world) play(ctx context.Context) error {
 			return err
 		}
 		if done && w.ended >= w.cfg.Jobs {
+			if err := w.checkPromises(ctx); err != nil {
+				return err
+			}
 			return w.checkAll(ctx)
 		}
 		next, err := w.round(ctx)
@@ -185,7 +191,7 @@ func (w *world) build(ctx context.Context) error {
 			return err
 		}
 		w.sites = append(w.sites, site)
-		w.wrapped = append(w.wrapped, controller.Site{Name: federation.SiteName(c.Name), Driver: &lossy{Driver: d, name: federation.SiteName(c.Name), w: w}, Prices: s.Prices})
+		w.wrapped = append(w.wrapped, controller.Site{Name: federation.SiteName(c.Name), Driver: &lossy{Driver: d, name: federation.SiteName(c.Name), w: w}, Prices: s.Prices, Promises: w.cfg.Promises})
 	}
 	if w.cfg.Crowd != nil {
 		if err := w.cfg.Crowd(w.sites); err != nil {

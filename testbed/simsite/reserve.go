@@ -67,6 +67,7 @@ func (s *Site) reserve(c Caller, d *wire.ReservationDesc) error {
 			return errRsvOverlap
 		}
 	}
+	s.stats.Reserved++
 	if old != nil {
 		old.Reservation, old.nodes = r.Reservation, r.nodes
 		r = old
@@ -96,6 +97,16 @@ func (s *Site) unreserve(c Caller, name string) error {
 	}
 	s.dropReservation(r)
 	return nil
+}
+
+// Reservations are those that the site has.
+func (s *Site) Reservations() (all []federation.Reservation) {
+	s.lock()
+	defer s.mu.Unlock()
+	for _, r := range s.resvs {
+		all = append(all, r.Reservation)
+	}
+	return all
 }
 
 // inUse reports whether a job runs in a reservation, or waits for it.

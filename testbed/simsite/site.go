@@ -73,6 +73,7 @@ type due struct {
 type Stats struct {
 	Submitted, Started, Ended, Cancelled, Requeued, Forgotten, Orphans int
 	Requests, Faults                                                   int
+	Reserved                                                           int // reservations made or changed by the API
 	Denied                                                             int // requests with a token that does not count
 }
 
