@@ -168,6 +168,7 @@ class DecisionDecision(Model):
     expected: Optional[DecisionExpected] = None
     offers: Optional[List[DecisionOffer]] = None
     pack: Optional[DecisionPack] = None
+    place: Optional[DecisionPlace] = None
     preempt: Optional[DecisionPreemption] = None
     reason: str = ""
     rejections: Optional[List[DecisionRejection]] = None
@@ -252,6 +253,18 @@ class DecisionPack(Model):
     key: str = ""
     side: int = 0
     tasks: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DecisionPlace(Model):
+    """DecisionPlace of the daemon's answers."""
+
+    end: Optional[datetime] = None
+    nodes: str = ""
+    reservation: str = ""
+    site: str = ""
+    start: Optional[datetime] = None
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -837,11 +850,12 @@ Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
 CodesWhy._readers = {"notes": many(CodesNote.from_json)}
 Condition._readers = {"since": when}
-DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": many(DecisionOffer.from_json), "pack": DecisionPack.from_json, "preempt": DecisionPreemption.from_json, "rejections": many(DecisionRejection.from_json)}
+DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": many(DecisionOffer.from_json), "pack": DecisionPack.from_json, "place": DecisionPlace.from_json, "preempt": DecisionPreemption.from_json, "rejections": many(DecisionRejection.from_json)}
 DecisionExpected._readers = {"p50": span, "p90": span}
 DecisionForeseen._readers = {"p50": span, "p90": span}
 DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "parts": many(DecisionOffer.from_json), "until": when}
 DecisionOffer._names = {"as": "as_"}
+DecisionPlace._readers = {"end": when, "start": when}
 DecisionPreemption._readers = {"at": when, "victims": many(DecisionVictim.from_json)}
 DecisionRejection._readers = {"why": CodesWhy.from_json}
 DecisionSooner._readers = {"start": when, "wait": span}
