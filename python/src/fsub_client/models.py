@@ -76,6 +76,7 @@ class Attempt(Model):
     # how the job ended at the site
     final_state: str = ""
     kept: Optional[StoredKept] = None
+    # nodes that it has lost without its end (--on-node-loss)
     losses: Optional[List[StoredNodeLoss]] = None
     nodes: str = ""
     # why it was refused, withdrawn or forgotten
