@@ -58,6 +58,7 @@ type Config struct {
 	Now        func() time.Time      // nil: time.Now
 	Timing     Timing
 	MaxAge     prices.MaxAge // how old prices may be
+	Use        time.Duration // how often machines tell what their runs make use of; 0: not at all
 }
 
 // PoolConfig is a pool of machines: one partition of the site.

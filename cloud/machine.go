@@ -42,6 +42,7 @@ type machine struct {
 	polled   time.Time            // its agent spoke last, to this daemon
 	notice   *agentapi.Notice
 	load     agentapi.Load // as its agent told it last
+	busy     inUse         // likewise how busy its runs are
 	problems []agentapi.Problem
 	idle     time.Time       // since when it has no job
 	deleteAt time.Time       // when to ask the cloud to end it (again); zero: not

@@ -44,6 +44,9 @@ func (a *agents) report(id MachineID, rep agentapi.Report) (*records.Batch, erro
 	if rep.Load != nil {
 		m.load = *rep.Load
 	}
+	if rep.Use != nil {
+		m.busy = inUse{at: a.now(), of: rep.Use}
+	}
 	if rep.Notice != nil {
 		a.noticed(m, *rep.Notice)
 	}

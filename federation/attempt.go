@@ -8,6 +8,7 @@ import (
 
 	"fsub/accounting/egress"
 	"fsub/federation/decision"
+	"fsub/federation/idle"
 )
 
 // Attempt is one submission of a job to one site. A job has at most one attempt that is not final.
@@ -43,6 +44,7 @@ type Attempt struct {
 	Cost     Money        // of all its runs that have ended
 	Held     Held         // by its newest run
 	Kept     *egress.Kept // what it has saved of the paths that the job keeps; nil: nothing, as far as is known
+	Idle     *idle.Record // its run has left idle what it holds; nil: none has for long, as far as is known
 	Charged  int          // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun

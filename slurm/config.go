@@ -78,6 +78,11 @@ type Config struct {
 	// be changed.
 	AccountCommand []string
 
+	// UseCommand is a program with its first arguments that does what sstat does there, for all users. UseExporter is the address of a DCGM exporter; each %n in
+	// it is replaced by a node's name. Without either it is not known how busy jobs keep what they hold while they run: slurmrestd tells it of what has ended.
+	UseCommand  []string
+	UseExporter string
+
 	// Lease is when this daemon ceases to lead others, unless it renews its lease before: nothing is sent after that. Nil: the daemon is alone.
 	Lease func() time.Time
 

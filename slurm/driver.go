@@ -45,7 +45,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [driver.AbilitiesOf].
 func (d *Driver) Abilities() driver.Abilities {
-	return driver.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Reserve: d.reserve, Accounts: d.books, Srun: d.cfg.Srun, Limits: d.Limits, Calls: d.c.budget.used}
+	return driver.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Use: useTeller(&d.cfg), Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Reserve: d.reserve, Accounts: d.books, Srun: d.cfg.Srun, Limits: d.Limits, Calls: d.c.budget.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does

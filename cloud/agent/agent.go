@@ -41,6 +41,8 @@ type Agent struct {
 	server  *server
 	lease   *lease
 	news    *news
+	uses    uses
+	table   gpuTable
 	welcome agentapi.Welcome
 	hosts   *hosts
 	groups  *cgroups
@@ -113,7 +115,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	var work sync.WaitGroup
-	parts := []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.keepEtc, reapOrphans}
+	parts := []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.watchUse, a.keepEtc, reapOrphans}
 	if cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata) != "" { // a machine of a cloud; the nodes of a local pool share one
 		parts = append(parts, a.check)
 	}

@@ -43,6 +43,7 @@ func (r *run) batch() error {
 	r.begin = time.Now().UTC()
 	r.used = newMeter(r)
 	r.openStreams()
+	r.a.uses.add(r)
 	r.tell(func(s *agentapi.Status) { s.State, s.Start = agentapi.RunRunning, r.begin })
 	r.follow()
 	r.afterScript()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -95,8 +96,29 @@ func nvidiaOn(bus string) (n int) {
 	return n
 }
 
+// gpuTable is what the machine's GPUs do now, asked for all runs together.
+type gpuTable struct {
+	mu   sync.Mutex
+	at   time.Time
+	read [][]string
+}
+
+// tableAge is how old an answer may be.
+const tableAge = lookEvery / 2
+
+// rows are index, utilization in percent and memory in MiB of each GPU.
+func (t *gpuTable) rows() [][]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.at) > tableAge {
+		t.read, t.at = smi("index,utilization.gpu,memory.used"), now
+	}
+	return t.read
+}
+
 // gpuMeter is what a run makes of its GPUs.
 type gpuMeter struct {
+	table  *gpuTable
 	mine   map[int]bool
 	looked time.Time
 	looks  int
@@ -105,8 +127,8 @@ type gpuMeter struct {
 	mem    int64
 }
 
-func newGPUMeter(indices []int) gpuMeter {
-	m := gpuMeter{mine: map[int]bool{}, looked: time.Now()}
+func newGPUMeter(t *gpuTable, indices []int) gpuMeter {
+	m := gpuMeter{table: t, mine: map[int]bool{}, looked: time.Now()}
 	for _, n := range indices {
 		m.mine[n] = true
 	}
@@ -120,7 +142,7 @@ func (m *gpuMeter) look() {
 	var util float64
 	var mem int64
 	n := 0
-	for _, row := range smi("index,utilization.gpu,memory.used") {
+	for _, row := range m.table.rows() {
 		index, err := strconv.Atoi(row[0])
 		if err != nil || !m.mine[index] {
 			continue

@@ -208,7 +208,7 @@ func TestGPUs(t *testing.T) {
 	if d := cmp.Diff([]agentapi.GPU{{Index: 0, Type: "NVIDIA H100", UUID: "GPU-a"}, {Index: 1, Type: "NVIDIA H100", UUID: "GPU-b"}}, gpus()); d != "" {
 		t.Error(d)
 	}
-	m := newGPUMeter([]int{1})
+	m := newGPUMeter(new(gpuTable), []int{1})
 	m.looked = time.Now().Add(-time.Hour)
 	m.look()
 	var u agentapi.Used

@@ -16,6 +16,7 @@ type news struct {
 	mu     sync.Mutex
 	runs   map[string]told
 	notice *agentapi.Notice
+	use    []agentapi.InUse // the newest readings
 	serial int
 	some   chan struct{} // has an element when there may be something to tell
 }
@@ -73,6 +74,13 @@ func (n *news) tellNotice(notice agentapi.Notice) {
 	n.wake()
 }
 
+func (n *news) tellUse(use []agentapi.InUse) {
+	n.mu.Lock()
+	n.use = use
+	n.mu.Unlock()
+	n.wake()
+}
+
 func (n *news) drop(run string) {
 	n.mu.Lock()
 	delete(n.runs, run)
@@ -89,7 +97,7 @@ func (n *news) next() (r agentapi.Report, done func()) {
 		sent[id] = t.serial
 	}
 	slices.SortFunc(r.Runs, func(x, y agentapi.Status) int { return n.runs[x.Run].serial - n.runs[y.Run].serial })
-	r.Notice = n.notice
+	r.Notice, r.Use, n.use = n.notice, n.use, nil // a reading that is lost is not told again: it would be an old one
 	return r, func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -125,7 +133,7 @@ func (a *Agent) report(ctx context.Context) {
 		if load {
 			r.Load = machineLoad()
 		}
-		if len(r.Runs) == 0 && r.Notice == nil && r.Load == nil {
+		if len(r.Runs) == 0 && r.Notice == nil && r.Load == nil && r.Use == nil {
 			continue
 		}
 		if err := a.tell(ctx, r); err != nil {

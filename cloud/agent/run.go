@@ -75,9 +75,11 @@ func (r *run) live() {
 		if r.head {
 			err = r.batch()
 		} else {
+			r.a.uses.add(r)
 			r.awaitStop()
 		}
 	}
+	r.a.uses.drop(r.l.Run)
 	r.cleanup()
 	r.tell(func(s *agentapi.Status) {
 		s.State, s.End, s.Why = agentapi.RunEnded, time.Now().UTC(), r.why

@@ -77,6 +77,14 @@ func (s *runSteps) local() int {
 	return s.service.Local(s.run)
 }
 
+// processes are the step daemons of the run on this machine, under which its tasks are.
+func (s *runSteps) processes() []int {
+	if s.service == nil {
+		return nil
+	}
+	return s.service.Processes(s.run)
+}
+
 // stop ends the steps, and lets no other begin: SIGTERM, and SIGKILL after the grace.
 func (s *runSteps) stop(why agentapi.Why, grace time.Duration) {
 	if s.known {

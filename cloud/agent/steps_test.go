@@ -58,6 +58,7 @@ func (f *fakeSteps) Stop(run string, s steps.Stop) {
 }
 func (f *fakeSteps) Close() error { return nil }
 
+func (f *fakeSteps) Processes(string) []int { return nil }
 func (f *fakeSteps) Local(string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,7 @@ type meter struct {
 }
 
 func newMeter(r *run) *meter {
-	return &meter{r: r, timer: time.NewTicker(lookEvery), gpus: newGPUMeter(r.node.GPUs)}
+	return &meter{r: r, timer: time.NewTicker(lookEvery), gpus: newGPUMeter(&r.a.table, r.node.GPUs)}
 }
 
 func (m *meter) tick() <-chan time.Time { return m.timer.C }

@@ -35,6 +35,7 @@ type Welcome struct {
 	PollWait time.Duration `json:"poll_wait"`
 	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: as in [Boot]; "" nowhere
 	Epoch    int64         `json:"epoch,omitempty"`    // as in [Orders]
+	Use      time.Duration `json:"use,omitempty"`      // how often the machine tells what its runs make use of; 0: not at all
 }
 
 // Poll asks for orders. The server holds it for up to Welcome.PollWait while the orders are still
@@ -128,6 +129,7 @@ type Report struct {
 	Runs   []Status `json:"runs,omitempty"`
 	Notice *Notice  `json:"notice,omitempty"`
 	Load   *Load    `json:"load,omitempty"`
+	Use    []InUse  `json:"use,omitempty"` // of all runs that live on the machine
 	// Ending: the machine ends itself now, and why. Nothing runs on it any more.
 	Ending string `json:"ending,omitempty"`
 }
@@ -231,6 +233,15 @@ const (
 type Load struct {
 	Load1  float64 `json:"load1"`
 	FreeMi int64   `json:"free_mib"`
+}
+
+// InUse is how busy a run keeps its part of the machine.
+type InUse struct {
+	Run  string        `json:"run"`
+	CPU  time.Duration `json:"cpu"` // that its processes have used so far, as far as it is known: it may become less when steps end
+	CPUs int           `json:"cpus"`
+	GPUs int           `json:"gpus,omitempty"`
+	GPU  *float64      `json:"gpu,omitempty"` // percent of these, on average since it was told last; nil: not known
 }
 
 // LogSize is the answer to a piece of output: how much the daemon has now. With 409 there was a gap

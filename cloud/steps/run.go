@@ -71,6 +71,8 @@ type Steps interface {
 	RemoveRun(run string)
 	// Local is how many steps have processes on this machine.
 	Local(run string) int
+	// Processes are the numbers of the processes on this machine under which the tasks of the run's steps are.
+	Processes(run string) []int
 	// Signal sends a signal to the steps of a run on all nodes; step "" is every step. On the first
 	// machine only. ErrNoStep: the step does not run.
 	Signal(run, step string, sig syscall.Signal) error

@@ -179,6 +179,17 @@ func (s *Service) Local(name string) int {
 	return 0
 }
 
+// Processes implements [Steps].
+func (s *Service) Processes(name string) (pids []int) {
+	if r := s.run(name); r != nil {
+		r.daemons.Range(func(p, _ any) bool {
+			pids = append(pids, p.(*os.Process).Pid)
+			return true
+		})
+	}
+	return pids
+}
+
 func (s *Service) run(name string) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()

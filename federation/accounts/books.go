@@ -59,6 +59,9 @@ func (b *Books) CoordinatesAny(user string) bool { return b.Tree().CoordinatesAn
 // Coordinates reports whether a user is a coordinator of an account or of one above it.
 func (b *Books) Coordinates(user, account string) bool { return b.Tree().Coordinates(user, account) }
 
+// CoordinatorsOf are the coordinators of an account, or of the first one above it that has any.
+func (b *Books) CoordinatorsOf(account string) []string { return b.Tree().CoordinatorsOf(account) }
+
 // Edit makes edits, all or none, and writes each change down with who made it and why. dry: it only tells what they would change.
 func (b *Books) Edit(ctx context.Context, who Editor, edits []Edit, why string, dry bool) ([]Change, error) {
 	b.mu.Lock()

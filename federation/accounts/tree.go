@@ -213,6 +213,16 @@ func (t *Tree) Coordinates(user, account string) bool {
 	return false
 }
 
+// CoordinatorsOf are the coordinators of an account, or of the first one above it that has any.
+func (t *Tree) CoordinatorsOf(account string) []string {
+	for a := range t.Above(account) {
+		if len(a.Coordinators) > 0 {
+			return a.Coordinators
+		}
+	}
+	return nil
+}
+
 // CoordinatesAny reports whether a user is a coordinator of any account.
 func (t *Tree) CoordinatesAny(user string) bool {
 	for a := range t.Accounts() {

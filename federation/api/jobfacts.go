@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -25,17 +26,27 @@ type JobFacts struct {
 	logs   *logs
 	// Tail reads the last bytes of a file with the rights of a job's user; nil: no files are read.
 	Tail func(ctx context.Context, j *federation.Job, file string, most int64) ([]byte, error)
+	// Coordinators are those of an account; nil: there are no accounts.
+	Coordinators func(account string) []string
 }
 
 var _ jobmail.Facts = (*JobFacts)(nil)
 
-// NewJobFacts returns what tells of the jobs of s. It lacks Tail.
+// NewJobFacts returns what tells of the jobs of s. It lacks Tail and Coordinators.
 func NewJobFacts(s *Server) *JobFacts {
 	return &JobFacts{lister: s.lister, usage: s.cfg.Usage, logs: &s.logs}
 }
 
 // Limit implements [jobmail.Facts].
 func (f *JobFacts) Limit(j *federation.Job) time.Duration { return f.lister.View().Limit(j) }
+
+// Leads implements [jobmail.Facts].
+func (f *JobFacts) Leads(j *federation.Job) []string {
+	if f.Coordinators == nil {
+		return nil
+	}
+	return f.Coordinators(cmp.Or(j.Account, j.TreeAccount))
+}
 
 // Used implements [jobmail.Facts].
 func (f *JobFacts) Used(ctx context.Context, j *federation.Job) (u jobmail.Used, err error) {

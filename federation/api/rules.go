@@ -16,6 +16,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/faults"
 	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/journal"
 	"fsub/federation/plain"
 )
@@ -45,6 +46,10 @@ func (s *rules) Get(_ *http.Request, _ identity.Caller) (v1.Health, error) {
 	for i := range r.Rules {
 		rule := &r.Rules[i]
 		out.Rules = append(out.Rules, v1.HealthRule{Name: rule.Name, Action: string(rule.Act), Needs: rule.Needs(), What: rule.What, For: rule.For.Seconds(), Limit: rule.Limit})
+	}
+	if rule := &r.Idle; !rule.Off() {
+		out.Rules = append(out.Rules, v1.HealthRule{Name: idle.Name, Action: rule.Acts(), Needs: rule.Needs(), For: rule.For.Seconds(),
+			What: "running jobs leave idle what they hold: the user is told, and later the account's coordinators"})
 	}
 	for i := range r.Nodes {
 		n := &r.Nodes[i]

@@ -229,6 +229,9 @@ func withError(kind any, err error) any {
 	case saved:
 		k.err = err
 		return k
+	case used:
+		k.err = err
+		return k
 	case acted:
 		k.err = err
 		return k
@@ -295,6 +298,8 @@ func (c *Controller) takeResult(r result) {
 		}
 	case saved:
 		c.copies.take(v)
+	case used:
+		c.idles.take(r.site, v)
 	case acted:
 		c.orphans.take(r.site, v)
 		c.requests.takeActed(r.site, v)

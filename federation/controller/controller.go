@@ -28,6 +28,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/journal"
 	"fsub/federation/pack"
 	"fsub/federation/place"
@@ -73,6 +74,8 @@ type Config struct {
 	// Health keeps what the rules of health remember; nil: they forget it with the daemon. Rules are those rules; nil: the built-in ones.
 	Health health.Store
 	Rules  []health.Rule
+	// Idle is the rule about jobs that leave idle what they hold; the zero value finds none.
+	Idle idle.Rule
 	// RerunEarly: what the rules say of early deaths holds for all jobs, not only for those of sbatch --requeue.
 	RerunEarly bool
 	// Notify is told of drains, held jobs and breakers, from the controller's goroutine; nil: nobody is.
@@ -309,6 +312,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.moves.freeMoved()
 	c.stageOut.again()
 	c.copies.reconcile()
+	c.idles.reconcile()
 	c.packs.reconcile()
 	c.repairs.reconcile()
 	c.comparing.reconcile(ctx)
@@ -345,6 +349,7 @@ func (c *Controller) nextRound() time.Time {
 	c.watch.due(sooner)
 	c.nodes.due(sooner)
 	c.rules.due(sooner)
+	c.idles.due(sooner)
 	c.preempts.due(sooner)
 	c.promises.due(sooner)
 	if c.agenda.plan && c.watch.looked {

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
 	"fsub/topology"
@@ -46,6 +47,7 @@ type healthRules struct {
 type ruleReport struct {
 	changed bool      // since it was published
 	next    time.Time // when it may be published again
+	idle    idle.Rule
 	to      *atomic.Pointer[health.Report]
 }
 
@@ -329,7 +331,7 @@ func (hr *healthRules) reconcile() {
 	}
 	if now := hr.now(); hr.report.changed && !now.Before(hr.report.next) { // it is a copy of all that is remembered
 		hr.report.changed, hr.report.next = false, now.Add(tellEvery)
-		hr.report.to.Store(&health.Report{Rules: hr.engine.Rules(), Nodes: hr.engine.Nodes(), Breakers: hr.engine.Breakers()})
+		hr.report.to.Store(&health.Report{Rules: hr.engine.Rules(), Nodes: hr.engine.Nodes(), Breakers: hr.engine.Breakers(), Idle: hr.report.idle})
 	}
 }
 

@@ -31,6 +31,7 @@ type parts struct {
 	rules      *healthRules
 	stageOut   *stageOut
 	copies     *copies
+	idles      *idles
 	reports    *reports
 	watch      *watch
 	standings  *standings
@@ -62,6 +63,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.orphans = &orphans{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, store: store, batch: p.batch, calls: p.calls, known: map[orphanKey]bool{}}
 	p.stageOut = &stageOut{now: now, t: t, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, byKey: map[string]*results{}}
 	p.copies = &copies{now: now, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, looked: map[federation.JobID]time.Time{}}
+	p.idles = &idles{now: now, log: log, metrics: m, rule: cfg.Idle, notify: cfg.Notify, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls,
+		of: map[federation.JobID]*watched{}, asking: map[federation.SiteName]bool{}, failed: map[federation.SiteName]string{}}
 
 	// What becomes of jobs.
 	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{},
@@ -87,7 +90,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 
 	// What sites say.
 	pools := &nodePools{sites: p.sites, of: map[federation.SiteName]*poolIndex{}}
-	engine, report := newRules(cfg.Rules, cfg.Sites, pools, m), &ruleReport{changed: true, to: &v.told}
+	engine, report := newRules(cfg.Rules, cfg.Sites, pools, m), &ruleReport{changed: true, idle: cfg.Idle, to: &v.told}
 	p.nodes = &nodes{federation: cfg.Federation, now: now, t: t, log: log, store: store, sites: p.sites, batch: p.batch, agenda: p.agenda, calls: p.calls, upkeep: p.upkeep,
 		engine: engine, report: report, bySite: map[federation.SiteName]*siteNodes{}}
 	p.rules = &healthRules{federation: cfg.Federation, now: now, log: log, metrics: m, records: cfg.Health, rerunEarly: cfg.RerunEarly, notify: cfg.Notify, sites: p.sites,

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/place"
 )
 
@@ -9,6 +10,7 @@ import (
 type Tuning struct {
 	Policy     place.Policy
 	Rules      []health.Rule
+	Idle       idle.Rule
 	RerunEarly bool
 	MaxRequeue int
 
@@ -24,7 +26,7 @@ func (v *View) Tune(t Tuning) {
 }
 
 func (c *Controller) tune(t *Tuning) {
-	c.cfg.Policy, c.cfg.Rules, c.cfg.RerunEarly, c.cfg.KillInvalidDepend = t.Policy, t.Rules, t.RerunEarly, t.KillInvalidDepend
+	c.cfg.Policy, c.cfg.Rules, c.cfg.Idle, c.cfg.RerunEarly, c.cfg.KillInvalidDepend = t.Policy, t.Rules, t.Idle, t.RerunEarly, t.KillInvalidDepend
 	if c.cfg.MaxRequeue = t.MaxRequeue; c.cfg.MaxRequeue == 0 {
 		c.cfg.MaxRequeue = defaultMaxRequeue
 	}

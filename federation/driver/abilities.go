@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/idle"
 	"fsub/federation/usage"
 )
 
@@ -22,6 +23,7 @@ type Abilities struct {
 	Notify      Notifier
 	Run         Runner
 	Measure     Measurer
+	Use         UseTeller
 	Steps       StepTeller
 	SignalStep  StepSignaller
 	Connect     Connector
@@ -119,6 +121,20 @@ type Measurer interface {
 	// Measured returns what the site's accounting knows of jobs that it has seen end, an array by its tasks. A job that is not in the result
 	// is not known to have ended there yet.
 	Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]usage.Usage, error)
+}
+
+// UseTeller is a driver whose site can tell how busy jobs keep what they hold while they run.
+type UseTeller interface {
+	// Use returns the newest readings of jobs. A job that is not in the result is not known to use anything, nor to be idle. A driver that cannot read
+	// at all, as it is not configured to, returns none.
+	Use(ctx context.Context, jobs []Running) (map[federation.JobID]idle.Use, error)
+}
+
+// Running is a job that runs, with what it holds.
+type Running struct {
+	federation.JobRef
+	Nodes string // hostlist
+	GPUs  int
 }
 
 // StepTeller is a driver that knows the steps of its jobs while they run.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/idle"
 )
 
 // Check is one finding of a node's health check.
@@ -158,6 +159,7 @@ type Report struct {
 	Rules    []Rule
 	Nodes    []NodeState
 	Breakers []Breaker
+	Idle     idle.Rule
 }
 
 // ResetBy is an operator's word that breakers are to be closed.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/federation/records"
@@ -26,6 +29,9 @@ const (
 	TimeLimit50   What = "TIME_LIMIT_50"
 	TimeLimit80   What = "TIME_LIMIT_80"
 	TimeLimit90   What = "TIME_LIMIT_90"
+	// What the rule idle-held says. Nobody asks for it: whoever has not said --mail-type=NONE gets it.
+	Idle     What = "IDLE"
+	IdleLead What = "IDLE_LEAD" // to the coordinators of the job's account
 )
 
 // parts are how much of the time limit those that are told before its end mean.
@@ -58,8 +64,22 @@ type Entry struct {
 	Reason reasons.Reason   `json:",omitempty"`
 	Exit   int32            `json:",omitempty"`
 	Site   federation.SiteName
+	Why    string `json:",omitempty"` // what the rule says, of Idle and IdleLead
 
 	done bool // its mail was sent, or never will be
+}
+
+// idleEntry is the mail that a finding of the rule idle-held calls for; false: none.
+func idleEntry(j *federation.Job, c *journal.Commit, f *health.PastFinding) (Entry, bool) {
+	e := Entry{Owner: j.User, Job: j.ID, Task: -1, What: Idle, Mark: c.Mark, At: c.At, State: j.State, Site: f.Node.Site, Why: f.Why}
+	switch {
+	case f.Act == string(idle.TellLead):
+		e.What = IdleLead
+	case f.Denied != "" || strings.EqualFold(strings.TrimSpace(j.Spec.MailType), "NONE"):
+		return e, false
+	}
+	e.Name = fmt.Sprintf("%s.%s.%d", j.ID, e.What, c.Mark)
+	return e, true
 }
 
 func entries(st records.Store) records.Set[Entry] {

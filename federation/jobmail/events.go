@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/idle"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -49,6 +50,9 @@ func (a asked) wants(w What) bool { return a[string(w)] }
 
 // calls reports whether mail may follow from a change: the record of its job says whether.
 func calls(c *journal.Change) bool {
+	if c.Kind == journal.ChangeFinding {
+		return c.Finding.Rule == idle.Name && c.Job != 0
+	}
 	if c.Kind != journal.ChangeMove || c.Move.Tasks.Len() > 0 { // many tasks of an array that were cancelled while they waited
 		return false
 	}

@@ -138,15 +138,19 @@ func (m *Mailer) mails(ctx context.Context, commits []journal.Commit, since time
 			return nil, err
 		}
 		for i := range list {
-			if j := &list[i]; len(askedBy(j.Spec)) > 0 {
-				jobs[j.ID] = j
-			}
+			jobs[list[i].ID] = &list[i]
 		}
 	}
 	for i := range commits {
 		for k := range commits[i].Changes {
 			c := &commits[i].Changes[k]
-			if j := jobs[c.Job]; j != nil && calls(c) {
+			switch j := jobs[c.Job]; {
+			case j == nil || !calls(c):
+			case c.Finding != nil:
+				if e, ok := idleEntry(j, &commits[i], c.Finding); ok {
+					out = append(out, e)
+				}
+			default:
 				out = append(out, mailsOf(j, &commits[i], c.Move, m.Facts.Limit)...)
 			}
 		}

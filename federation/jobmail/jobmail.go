@@ -57,6 +57,8 @@ type Facts interface {
 	Limit(j *federation.Job) time.Duration
 	// Used is what the job's site measured of it.
 	Used(ctx context.Context, j *federation.Job) (Used, error)
+	// Leads are the coordinators of the account that a job is charged to.
+	Leads(j *federation.Job) []string
 	// Output is where the output of a job is, and its last lines as far as they can be read with its user's rights.
 	Output(ctx context.Context, j *federation.Job, lines int) Output
 }

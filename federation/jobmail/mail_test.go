@@ -35,6 +35,7 @@ func listen(t *testing.T, b *listener.Inbox, addr string) (end func() error) {
 type facts struct{ limit time.Duration }
 
 func (f facts) Limit(*federation.Job) time.Duration { return f.limit }
+func (facts) Leads(*federation.Job) []string        { return []string{"eve", "bo@example.org"} }
 func (facts) Used(context.Context, *federation.Job) (Used, error) {
 	return Used{Known: true, CPU: time.Minute, CPUOf: 4 * time.Minute, Mem: 1 << 20, MemOf: 2 << 20}, nil
 }

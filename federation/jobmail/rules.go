@@ -28,6 +28,11 @@ func (r *Rules) Recipients(j *federation.Job) (to []string, err error) {
 	if strings.TrimSpace(j.Spec.MailUser) == "" {
 		names = []string{j.User}
 	}
+	return r.addresses(names, "--mail-user")
+}
+
+// addresses are those of some names. what is where they stand.
+func (r *Rules) addresses(names []string, what string) (to []string, err error) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		at := strings.LastIndexByte(name, '@')
@@ -42,10 +47,18 @@ func (r *Rules) Recipients(j *federation.Job) (to []string, err error) {
 			return nil, fmt.Errorf("this federation sends mail to %s only, not to %s", strings.Join(r.Domains, ", "), name)
 		}
 		if to = append(to, name); len(to) > mostRecipients {
-			return nil, fmt.Errorf("--mail-user names more than %d addresses", mostRecipients)
+			return nil, fmt.Errorf("%s names more than %d addresses", what, mostRecipients)
 		}
 	}
 	return to, nil
+}
+
+// leads are the addresses of the coordinators of a job's account: the first ones, if they are many.
+func (r *Rules) leads(names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, fmt.Errorf("its account has no coordinators")
+	}
+	return r.addresses(names[:min(len(names), mostRecipients)], "the account")
 }
 
 // Note says, when a job is submitted that asks for mail, why none will come; "": it will, or the job asks for none.

@@ -197,7 +197,12 @@ func (m *Mailer) letter(ctx context.Context, e *Entry) (*letter, error) {
 			l.attempt = a
 		}
 	}
-	if l.to, err = m.Rules.Recipients(&l.job); err != nil {
+	if e.What == IdleLead {
+		l.to, err = m.Rules.leads(m.Facts.Leads(&l.job))
+	} else {
+		l.to, err = m.Rules.Recipients(&l.job)
+	}
+	if err != nil {
 		m.Logger.Warn("mail of a job has nowhere to go", "job", e.Job, "err", err)
 		return nil, errNever
 	}

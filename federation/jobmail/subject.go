@@ -11,6 +11,7 @@ import (
 // words are slurmctld's for an event.
 var words = map[What]string{
 	Begin: "Began", End: "Ended", Fail: "Failed", Requeue: "Requeued", InvalidDepend: "Invalid dependency", StageOut: "StageOut/Teardown",
+	Idle: "Idle", IdleLead: "Idle",
 	TimeLimit: "Reached time limit", TimeLimit90: "Reached 90% of time limit", TimeLimit80: "Reached 80% of time limit", TimeLimit50: "Reached 50% of time limit",
 }
 

@@ -50,6 +50,13 @@ func (l *letter) body(limit time.Duration, out *Output, page string) string {
 	j, e := &l.job, l.entry
 	w.line("%s", l.subject)
 	w.line("")
+	if e.Why != "" {
+		w.line("%s", plain.Line(e.Why))
+		w.line("")
+	}
+	if e.What == IdleLead {
+		w.row("user", "%s", plain.Line(j.User))
+	}
 	l.place(&w)
 	l.dates(&w, limit)
 	if j.Cost != 0 {

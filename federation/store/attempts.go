@@ -6,6 +6,7 @@ import (
 
 	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/federation/idle"
 	"fsub/federation/stored"
 )
 
@@ -21,6 +22,7 @@ type heldAndKept struct {
 	stored.Held
 	Kept   *stored.Kept      `json:"kept,omitempty"`
 	Losses []stored.NodeLoss `json:"losses,omitempty"`
+	Idle   *idle.Record      `json:"idle,omitempty"`
 }
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
@@ -32,7 +34,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses)})
+	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	a.Runs = stored.Runs(runs)
 	var held heldAndKept
 	r.json(&held)
-	a.Held, a.Kept, a.Losses = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses)
+	a.Held, a.Kept, a.Losses, a.Idle = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses), held.Idle
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

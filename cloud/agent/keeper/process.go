@@ -273,6 +273,9 @@ func (p *Process) Runs(name string) bool {
 	})
 }
 
+// CPUTime is what the script, all that descends from it, and those of them that have ended have used so far.
+func (p *Process) CPUTime() time.Duration { return CPUTime(p.cmd.Process.Pid) }
+
 // Resident is how much memory all processes that descend from the script have now, in bytes.
 func (p *Process) Resident() (sum int64) {
 	for _, pid := range descendants(p.cmd.Process.Pid) {

@@ -6,6 +6,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
+	"fsub/federation/idle"
 	"fsub/federation/spending"
 )
 
@@ -27,6 +28,7 @@ type Explanation struct {
 	Now    time.Time
 
 	Spending *spending.Spending // nil: it does not run
+	Idle     *idle.Record       // of the newest attempt; nil: it has not left idle what it holds
 }
 
 // Wire is r as /fed/v1 has it.
@@ -52,7 +54,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle}
 	for _, d := range e.Components {
 		w.Components = append(w.Components, d.Worded())
 	}
@@ -61,5 +63,5 @@ func (e *Explanation) Wire() *v1.Explanation {
 
 func explanationOf(w *v1.Explanation) *Explanation {
 	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, Sooner: w.Sooner, Priority: w.Priority, Path: time.Duration(w.PathSeconds) * time.Second}
-	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending}
+	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle}
 }

@@ -28,7 +28,7 @@ type HealthRule struct {
 	Action string  `json:"action"`                // off, notify, suspect, drain; of rules about jobs hold or end
 	Needs  string  `json:"needs"`                 // what must have been seen
 	What   string  `json:"what"`                  // what that means
-	For    float64 `json:"for_seconds,omitempty"` // how long a suspicion lasts
+	For    float64 `json:"for_seconds,omitempty"` // how long a suspicion lasts, or how long a job is idle before somebody is told
 	Limit  int     `json:"limit,omitempty"`       // nodes of a pool that it drains within an hour, at most
 }
 

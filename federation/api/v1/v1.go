@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/idle"
 	"fsub/federation/spending"
 	"fsub/federation/stored"
 	"fsub/sbatch"
@@ -130,6 +131,7 @@ type Explanation struct {
 	PathSeconds int64 `json:"path_seconds,omitempty"`
 	// Spending is what a job that runs has come to, and may come to.
 	Spending *spending.Spending `json:"spending,omitempty"`
+	Idle     *idle.Record       `json:"idle,omitempty"` // its newest attempt has left idle what it holds, and who was told
 	Now      time.Time          `json:"now"`
 }
 

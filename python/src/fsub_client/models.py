@@ -75,6 +75,7 @@ class Attempt(Model):
     failure_code: str = ""
     # how the job ended at the site
     final_state: str = ""
+    idle: Optional[IdleRecord] = None
     kept: Optional[StoredKept] = None
     # nodes that it has lost without its end (--on-node-loss)
     losses: Optional[List[StoredNodeLoss]] = None
@@ -456,6 +457,7 @@ class Explanation(Explained):
     components: Optional[List[DecisionDecision]] = None
     # Holdbacks are what of the account tree keeps a waiting job back.
     holdbacks: Optional[List[DecisionHoldback]] = None
+    idle: Optional[IdleRecord] = None
     # PathSeconds is how long the longest path of its workflow is expected to take from a waiting job on, the job
     # included, where that matters to the job's place in the queue.
     path_seconds: int = 0
@@ -524,6 +526,22 @@ class Holder(Model):
     # a user's name; missing: the daemon
     by: str = ""
     why: Optional[CodesWhy] = None
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class IdleRecord(Model):
+    """IdleRecord of the daemon's answers."""
+
+    run: Optional[datetime] = None
+    since: Optional[datetime] = None
+    what: str = ""
+    act: str = ""
+    asked: bool = False
+    busy: Optional[datetime] = None
+    ended: Optional[datetime] = None
+    lead: Optional[datetime] = None
+    told: Optional[datetime] = None
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -845,7 +863,7 @@ class Task(Model):
 
 
 ArrayWhole._readers = {"cancelled": many(CancelledTasks.from_json)}
-Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
+Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "idle": IdleRecord.from_json, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
 Caller._readers = {"expires": when}
 Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
@@ -866,9 +884,10 @@ DecisionWait._readers = {"why": CodesWhy.from_json, "advice": many(CodesWhy.from
 Error._readers = {"lines": many(LineError.from_json)}
 Event._readers = {"time": when}
 Event._names = {"from": "from_"}
-Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "holdbacks": many(DecisionHoldback.from_json), "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
+Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
 HistoryEntry._readers = {"time": when}
 Holder._readers = {"time": when, "why": CodesWhy.from_json}
+IdleRecord._readers = {"run": when, "since": when, "busy": when, "ended": when, "lead": when, "told": when}
 Job._readers = {"submit_time": when, "array": ArrayWhole.from_json, "array_part": ArrayPart.from_json, "component": HetComponent.from_json, "end_time": when, "holder": Holder.from_json, "start_time": when, "suspension": StoredSuspension.from_json}
 JobLine._readers = {"submit": when, "end": when, "spending": SpendingSpending.from_json, "start": when}
 JobRecord._readers = {"job": Job.from_json, "attempts": many(Attempt.from_json), "events": many(HistoryEntry.from_json), "spending": SpendingSpending.from_json, "tasks": many(Task.from_json)}

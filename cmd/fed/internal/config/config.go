@@ -201,6 +201,8 @@ type Site struct {
 	// sacctmgr are added. "fed account sync" and "fed account import" use it; without it, they use slurmrestd, which can
 	// change nothing at 22.05.
 	AccountCommand []string `yaml:"account_command,omitempty"`
+	// How it is learnt how busy the site's jobs keep what they hold while they run, for the rule idle-held. Not set: it is not known there.
+	Use *Use `yaml:"use,omitempty"`
 	// Kinds of drains that the site's slurmctld sets by itself and never ends, which the daemon ends once it
 	// is proven that their cause is gone: registration, duplicate, reboot, silence. [registration, duplicate]
 	// if not set; [none]: none. docs/nodes.md says what proves what.

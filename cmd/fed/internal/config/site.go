@@ -83,6 +83,9 @@ func (s *Site) checkOffered() error {
 	if err := s.checkInteractive(); err != nil {
 		return err
 	}
+	if err := s.checkUse(); err != nil {
+		return err
+	}
 	if err := s.Data.check(); err != nil {
 		return err
 	}

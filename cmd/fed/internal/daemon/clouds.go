@@ -165,6 +165,14 @@ func (cl *clouds) close() {
 	}
 }
 
+// useEvery is how often agents tell how busy their jobs are; 0: nobody asks.
+func useEvery(c *config.Config) time.Duration {
+	if r := c.Health.IdleRule(); !r.Off() {
+		return r.Every()
+	}
+	return 0
+}
+
 // open makes the driver of a rented site.
 func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st records.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
 	p, boot, err := cl.provider(ctx, c, s, log)
@@ -179,7 +187,7 @@ func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st
 		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: cl.wrap(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: poolsOf(s), Boot: boot, Secret: cl.key,
 		LogDir: cl.logDir(c, s.Name), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		LogMost: c.Limits.LogMiB << 20, LogUser: c.Limits.LogUserMiB << 20,
-		Timing: timingOf(s, c.Agents.Lease), MaxAge: c.MaxPriceAge(s), Containers: s.Engine(),
+		Use: useEvery(c), Timing: timingOf(s, c.Agents.Lease), MaxAge: c.MaxPriceAge(s), Containers: s.Engine(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)

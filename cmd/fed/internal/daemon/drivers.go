@@ -55,11 +55,15 @@ func openSite(c config.Config, s config.Site, term *leader.Term, log *slog.Logge
 	for name, u := range s.Users {
 		names[name] = u.Name
 	}
+	use := config.Use{}
+	if s.Use != nil {
+		use = *s.Use
+	}
 	d, err := slurm.Open(slurm.Config{
 		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Users: names, Timeout: s.Timeout,
 		CAFile: s.CAFile, CertFile: s.ClientCert, CertKeyFile: s.ClientKey,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
-		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, ReservationCommand: s.ReservationCommand, Srun: s.SiteSrun(), AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Lease: lease, Logger: log,
+		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, ReservationCommand: s.ReservationCommand, Srun: s.SiteSrun(), AccountCommand: s.AccountCommand, UseCommand: use.Command, UseExporter: use.Exporter, NoAssociations: s.NoAssociations, Lease: lease, Logger: log,
 	})
 	if err != nil { // it names the site
 		return nil, err

@@ -36,6 +36,7 @@ func (p *parts) runJobMail(ctx context.Context, g *errgroup.Group) error {
 	facts.Tail = func(ctx context.Context, j *federation.Job, file string, most int64) ([]byte, error) {
 		return files.Tail(ctx, staging.User{Name: j.User, UID: j.UID, GID: j.GID, Umask: 0o077}, file, most)
 	}
+	facts.Coordinators = p.books.CoordinatorsOf
 	var page func(federation.JobID) string
 	if at := c.Web.At(); at != "" {
 		page = func(id federation.JobID) string { return at + "/job/" + id.String() }

@@ -71,7 +71,7 @@ func (r *reloader) reload() {
 		r.api.Tune(r.now.Operators, bounds)
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return slices.Contains(tuned, key) }) {
-		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit(),
+		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), Idle: r.now.Health.IdleRule(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit(),
 			KillInvalidDepend: r.now.KillInvalidDepend})
 	}
 	r.log.Info("the configuration was read again", "changed", namesOrNothing(done), "needs a restart", namesOrNothing(restart))

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/federation/idle"
 )
 
 func NewCommand() *cobra.Command {
@@ -92,7 +93,7 @@ func showRules(out io.Writer, rules []v1.HealthRule) error {
 	t.Row("RULE", "ACTION", "FOR", "LIMIT", "NEEDS", "WHAT")
 	for _, r := range rules {
 		lasts, limit := "-", "-"
-		if r.For > 0 && r.Action == "suspect" {
+		if r.For > 0 && (r.Action == "suspect" || r.Name == idle.Name) {
 			lasts = health.Span(time.Duration(r.For * float64(time.Second)))
 		}
 		if r.Limit > 0 && r.Action == "drain" {

@@ -68,6 +68,9 @@ func NewExplainCommand() *cobra.Command {
 			} else {
 				text += mostText(&e.Job, &e.Decision)
 			}
+			if e.Idle != nil {
+				text += "  idle: " + plain.Line(e.Idle.String()) + "\n"
+			}
 			if e.Job.Whole != nil || e.Job.State.Ended() {
 				r, err := c.Job(ctx, id)
 				if err != nil {
@@ -302,6 +305,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	}
 	for _, l := range a.Losses {
 		fmt.Fprintf(w, "  lost node %s at %s%s\n", l.Node, clock(l.At), lossText(l))
+	}
+	if a.Idle != nil {
+		fmt.Fprintf(w, "  idle: %s\n", plain.Line(a.Idle.String()))
 	}
 	if at := a.Held.SiteAccount; at != "" {
 		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)
