@@ -38,6 +38,8 @@ type Harness struct {
 	Settle time.Duration
 	// Parallel lets the subtests run at the same time.
 	Parallel bool
+	// MeasuresUse: the site tells how much CPU time running jobs have used.
+	MeasuresUse bool
 
 	// Dir is a directory of User at the site, and ReadFile reads what a job left there. Nil: scripts are not really run.
 	Dir      string
@@ -162,6 +164,7 @@ var promises = []promise{
 	{"LookupHeld", testLookupHeld},
 	{"ObserveTheSite", testObserve},
 	{"ObserveRunning", testObserveRunning},
+	{"UseTellsBusyFromIdle", testUse},
 	{"ObserveRefusedCredentials", testStranger},
 	{"CancelledContext", testContext},
 }

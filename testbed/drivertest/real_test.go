@@ -59,7 +59,7 @@ func TestMappedSlurm(t *testing.T) {
 				h := harness(t, b, n, func(c *slurm.Config) {
 					if c.KeyFile == info.KeyFile { // else it is a wrong one
 						c.KeyFile, c.User = "", "bob"
-						c.TokenCommand = []string{"/usr/bin/env", scontrolAt + "=" + b.Dir() + ":" + n, os.Args[0], "token", "username=%u", "lifespan=600"}
+						c.TokenCommand = append(commandIn(b, n, "scontrol"), "token", "username=%u", "lifespan=600")
 					}
 				})
 				h.ForgetsAfter = 0
@@ -81,14 +81,20 @@ func realBed(t *testing.T) (*bed.Bed, []string) {
 	return world.Bed, sites
 }
 
-// scontrolAt has this program run scontrol in a site of a bed, as root: DIRECTORY:SITE.
-const scontrolAt = "FSUB_DRIVERTEST_SCONTROL"
+// commandAt has this program run one of Slurm's commands in a site of a bed, as root: DIRECTORY:SITE:COMMAND.
+const commandAt = "FSUB_DRIVERTEST_COMMAND"
 
-func scontrolIn(at string) int {
-	dir, site, _ := strings.Cut(at, ":")
+// commandIn is the start of a command line that does so.
+func commandIn(b *bed.Bed, site, command string) []string {
+	return []string{"/usr/bin/env", commandAt + "=" + b.Dir() + ":" + site + ":" + command, os.Args[0]}
+}
+
+func run(at string) int {
+	dir, at, _ := strings.Cut(at, ":")
+	site, command, _ := strings.Cut(at, ":")
 	b, err := bed.New(bed.Options{Dir: dir})
 	if err == nil {
-		err = b.Exec(context.Background(), bed.Cmd{Site: site, Args: append([]string{"scontrol"}, os.Args[1:]...), Stdout: os.Stdout, Stderr: os.Stderr})
+		err = b.Exec(context.Background(), bed.Cmd{Site: site, Args: append([]string{command}, os.Args[1:]...), Stdout: os.Stdout, Stderr: os.Stderr})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -98,8 +104,8 @@ func scontrolIn(at string) int {
 }
 
 func TestMain(m *testing.M) {
-	if at := os.Getenv(scontrolAt); at != "" {
-		os.Exit(scontrolIn(at))
+	if at := os.Getenv(commandAt); at != "" {
+		os.Exit(run(at))
 	}
 	flag.Parse()
 	// Nearly all of their time these tests wait for Slurm: more of them than there are CPUs do no harm.
@@ -135,12 +141,12 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 	}
 	openFor := func(url, key string, timeout time.Duration) *slurm.Driver {
 		c := slurm.Config{Name: federation.SiteName(name), Federation: "drivertest", URL: url, KeyFile: key,
-			Timeout: timeout, RPS: 1000, Burst: 1000, DefaultPartition: "main"}
+			Timeout: timeout, RPS: 1000, Burst: 1000, DefaultPartition: "main", UseCommand: commandIn(b, name, "sstat")}
 		if name == "delta" { // 22.05
-			c.NodeCommand = []string{"/usr/bin/env", scontrolAt + "=" + b.Dir() + ":" + name, os.Args[0]}
+			c.NodeCommand = commandIn(b, name, "scontrol")
 		}
 		if name != "gamma" { // before 25.05
-			c.ReservationCommand = []string{"/usr/bin/env", scontrolAt + "=" + b.Dir() + ":" + name, os.Args[0]}
+			c.ReservationCommand = commandIn(b, name, "scontrol")
 		}
 		change(&c)
 		d, err := slurm.Open(c)
@@ -172,7 +178,7 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		User:   federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}, Account: "physics",
 		Other: federation.SiteUser{Name: "bob", UID: 7002, GID: 7002}, OtherAccount: "vision",
 		Partition: "main", GPUType: site.GPUType, Nodes: site.Nodes,
-		Patience: 3 * time.Minute, Settle: 30 * time.Second, Parallel: true,
+		Patience: 3 * time.Minute, Settle: 30 * time.Second, Parallel: true, MeasuresUse: true,
 		Dir: b.Home("alice"), ReadFile: os.ReadFile,
 		LoseReply: func() { lossy.Next(proxy.LoseReply) }, Lossy: open(lossy.URL(), info.KeyFile),
 		ForgetsAfter:   3 * time.Minute, // slurmctld looks for old jobs every one or two minutes
