@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -30,7 +31,7 @@ func testReserve(s *suite) {
 		return &all[i]
 	}
 	err := can.Reserve(s.ctx, p)
-	s.Cleanup(func() { _ = can.Unreserve(s.ctx, p.Name) })
+	s.Cleanup(func() { s.unreserve(can, p.Name, sub.Job.ID) })
 	if errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied) {
 		if r := shown(); r != nil {
 			s.Errorf("refused, and the site shows %+v", r)
@@ -82,6 +83,22 @@ func testReserve(s *suite) {
 	s.untilState(waits, federation.Completed)
 }
 
+// unreserve removes a reservation at the end of a test, and its job before: else it would be in the way of the tests that follow.
+func (s *suite) unreserve(can driver.Reserver, name string, job federation.JobID) {
+	ctx := context.Background() // the test's own is over
+	_ = s.Driver.Cancel(ctx, s.ref(job), nil)
+	for end := time.Now().Add(s.Patience); ; time.Sleep(200 * time.Millisecond) {
+		err := can.Unreserve(ctx, name)
+		if err == nil || errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied) {
+			return
+		}
+		if time.Now().After(end) {
+			s.Errorf("Unreserve at the end of the test: %v", err)
+			return
+		}
+	}
+}
+
 // testReserveExtended: a reservation that has begun can be made to end later, and a job that waits for it waits on when it is over.
 func testReserveExtended(s *suite) {
 	can := driver.AbilitiesOf(s.Driver).Reserve
@@ -93,7 +110,7 @@ func testReserveExtended(s *suite) {
 	now := s.Now().UTC().Truncate(time.Second)
 	p := driver.Promise{Name: driver.PromiseName(s.Federation, sub.Job.ID), User: s.User.Name, Nodes: names, Idle: 5 * time.Minute, Start: now, End: now.Add(10 * time.Minute)}
 	err := can.Reserve(s.ctx, p)
-	s.Cleanup(func() { _ = can.Unreserve(s.ctx, p.Name) })
+	s.Cleanup(func() { s.unreserve(can, p.Name, sub.Job.ID) })
 	if errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied) {
 		s.Skipf("SKIPPED: the site does not let this token do it: %v", err)
 	}
