@@ -61,7 +61,12 @@ func (s *suite) setNodes(o driver.NodeOrder) map[string]error {
 // accept submits a job that runs script, whatever the site remarks: that its nodes are drained, or do not respond for a moment after that.
 func (s *suite) accept(script string) federation.JobID {
 	s.Helper()
-	sub := s.job(script, nil)
+	return s.acceptAs(s.job(script, nil))
+}
+
+// acceptAs hands a job over, whatever the site remarks.
+func (s *suite) acceptAs(sub federation.Submission) federation.JobID {
+	s.Helper()
 	r, err := s.Driver.Submit(s.ctx, sub)
 	if err != nil {
 		s.Fatalf("Submit: %v", err)
