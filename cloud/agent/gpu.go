@@ -141,26 +141,30 @@ func (m *gpuMeter) look() {
 	}
 	var util float64
 	var mem int64
-	n := 0
+	n, known := 0, true
 	for _, row := range m.table.rows() {
 		index, err := strconv.Atoi(row[0])
 		if err != nil || !m.mine[index] {
 			continue
 		}
-		u, _ := strconv.ParseFloat(row[1], 64)
+		u, err := strconv.ParseFloat(row[1], 64)
+		known = known && err == nil // a GPU that is divided (MIG) tells no utilization
 		mib, _ := strconv.ParseInt(row[2], 10, 64)
 		util, mem, n = util+u, mem+mib<<20, n+1
 	}
 	if n == 0 {
 		return
 	}
+	if m.mem = max(m.mem, mem); !known {
+		return
+	}
 	now := time.Now()
 	m.hours += util / 100 * now.Sub(m.looked).Hours()
-	m.util, m.looks, m.mem, m.looked = m.util+util/float64(n), m.looks+1, max(m.mem, mem), now
+	m.util, m.looks, m.looked = m.util+util/float64(n), m.looks+1, now
 }
 
 func (m *gpuMeter) last(u *agentapi.Used) {
-	if m.looks > 0 {
-		u.GPUMem, u.GPUUtil, u.GPUHours = m.mem, m.util/float64(m.looks), m.hours
+	if u.GPUMem = m.mem; m.looks > 0 {
+		u.GPUUtil, u.GPUHours = m.util/float64(m.looks), m.hours
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/cloud/agent/keeper"
+	"fsub/cloud/agentapi"
 )
 
 // A run's GPUs are averaged between two readings. One look without an answer, or a GPU that tells nothing (MIG), makes them unknown.
@@ -55,6 +56,26 @@ func TestCPUTime(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%s of CPU time in a minute", now)
+		}
+	}
+}
+
+// Of GPUs that are divided (MIG) only the memory is told.
+func TestMeterOfDividedGPUs(t *testing.T) {
+	table := &gpuTable{at: time.Now().Add(time.Hour), read: [][]string{{"0", "[N/A]", "10"}, {"1", "50", "20"}}}
+	for _, c := range []struct {
+		gpus []int
+		want agentapi.Used
+	}{
+		{[]int{0, 1}, agentapi.Used{GPUMem: 30 << 20}},
+		{[]int{1}, agentapi.Used{GPUMem: 20 << 20, GPUUtil: 50}},
+		{[]int{2}, agentapi.Used{}},
+	} {
+		m := newGPUMeter(table, c.gpus)
+		m.look()
+		var got agentapi.Used
+		if m.last(&got); got.GPUMem != c.want.GPUMem || got.GPUUtil != c.want.GPUUtil {
+			t.Errorf("GPUs %v: %+v, want %+v", c.gpus, got, c.want)
 		}
 	}
 }
