@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"slices"
 	"strings"
 
 	"fsub/federation"
@@ -110,16 +108,16 @@ func (ns *nodes) updateNodesAtOnce(ctx context.Context, names []string, action h
 		return err
 	}
 	for _, e := range a.Errors {
-		return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), ns.cfg.Name, nodeRefusal(e))
+		return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), ns.cfg.Name, changeRefusal(e, wire.ErrNodeName))
 	}
 	return nil
 }
 
-// nodeRefusal turns a refused update of nodes into an error.
-func nodeRefusal(e wire.Error) error {
+// changeRefusal turns the refusal of a change into an error; missing is the number which says that what is to be changed is not there.
+func changeRefusal(e wire.Error, missing int) error {
 	kind := federation.ErrConflict // its state does not allow it now
 	switch {
-	case e.Number == wire.ErrNodeName:
+	case e.Number == missing:
 		kind = federation.ErrNotFound
 	case e.Number == wire.ErrAccess || e.Number == wire.ErrUserID:
 		kind = federation.ErrDenied
@@ -133,22 +131,9 @@ func nodeRefusal(e wire.Error) error {
 
 // nodeCommand runs the configured command with more words. What it says becomes the error.
 func (ns *nodes) nodeCommand(ctx context.Context, words ...string) error {
-	if err := ns.c.budget.wait(ctx); err != nil {
-		return err
-	}
-	out, err := exec.CommandContext(ctx, ns.cfg.NodeCommand[0], slices.Concat(ns.cfg.NodeCommand[1:], words)...).CombinedOutput()
+	said, err := ns.operatorCommand(ctx, ns.cfg.NodeCommand, words)
 	if err == nil {
 		return nil
 	}
-	said, kind := strings.TrimSpace(string(out)), federation.ErrConflict
-	var exit *exec.ExitError
-	switch {
-	case !errors.As(err, &exit) || ctx.Err() != nil || strings.Contains(said, "Unable to contact") || exit.ExitCode() == 255: // ssh's own
-		kind = federation.ErrUnavailable
-	case strings.Contains(said, "Invalid node name"):
-		kind = federation.ErrNotFound
-	case strings.Contains(said, "Invalid user id") || strings.Contains(said, "denied"):
-		kind = federation.ErrDenied
-	}
-	return fmt.Errorf("%w: node_command: %v: %s", kind, err, said)
+	return commandRefusal(ctx, "node_command", said, "Invalid node name", err)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,40 +93,16 @@ func (rs *reserver) ask(ctx context.Context, r request) error {
 	if len(a.Errors) == 0 {
 		return nil
 	}
-	e, kind := a.Errors[0], federation.ErrConflict
-	switch {
-	case e.Number == wire.ErrReservation:
-		kind = federation.ErrNotFound
-	case e.Number == wire.ErrAccess || e.Number == wire.ErrUserID:
-		kind = federation.ErrDenied
-	case e.Number >= 9000 && e.Number < 10000:
-		kind = federation.ErrInvalid
-	case unavailable(e.Number) || e.Number < 2000:
-		kind = federation.ErrUnavailable
-	}
-	return slurmError(kind, e, "")
+	return changeRefusal(a.Errors[0], wire.ErrReservation)
 }
 
 // command runs the configured command with more words. scontrol reports an update that was refused with status 0 (22.05), or without a reason.
 func (rs *reserver) command(ctx context.Context, words ...string) error {
-	if err := rs.c.budget.wait(ctx); err != nil {
-		return err
-	}
-	command := rs.cfg.ReservationCommand
-	out, err := exec.CommandContext(ctx, command[0], slices.Concat(command[1:], words)...).CombinedOutput()
-	said, kind := strings.TrimSpace(string(out)), federation.ErrConflict
-	var exit *exec.ExitError
-	switch {
-	case err == nil && !strings.Contains(strings.ToLower(said), "error"):
+	said, err := rs.operatorCommand(ctx, rs.cfg.ReservationCommand, words)
+	if err == nil && !strings.Contains(strings.ToLower(said), "error") {
 		return nil
-	case err != nil && !errors.As(err, &exit) || ctx.Err() != nil || strings.Contains(said, "Unable to contact") || exit != nil && exit.ExitCode() == 255: // ssh's own
-		kind = federation.ErrUnavailable
-	case strings.Contains(said, wire.Strerror(wire.ErrReservation)):
-		kind = federation.ErrNotFound
-	case strings.Contains(said, "Invalid user id") || strings.Contains(said, "denied"):
-		kind = federation.ErrDenied
 	}
-	return fmt.Errorf("%w: reservation_command: %v: %s", kind, err, said)
+	return commandRefusal(ctx, "reservation_command", said, wire.Strerror(wire.ErrReservation), err)
 }
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
