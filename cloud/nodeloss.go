@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -15,7 +16,7 @@ import (
 
 // A job that loses a machine need not lose the others. They are kept for it while another one is rented in the place of the lost one: when a gang starts and one of its
 // machines does not come up, and when a job has run that asks for it (--on-node-loss=wait). Then the script begins again, on the kept machines and the new one: what
-// the processes of a gang had opened to a machine that is gone nobody can mend from outside. Each node has the rank that it had; the new one has that of the lost one, and
+// the connections of a gang's processes to a machine that is gone cannot be repaired from outside. Each node keeps its rank; the new one has that of the lost one, and
 // its name, once the cloud says that the lost one has ended.
 
 // kept is the machines that stay a job's while it waits for others.
@@ -172,7 +173,7 @@ func (j *job) keptGroups(groups []*nodeGroup) []*nodeGroup {
 func (ng *nodeGroup) namesFor(j *job, n int) (names []string) {
 	if j.Kept != nil {
 		for _, k := range j.Kept.Ranks {
-			if len(names) < n && len(k.Name) > len(ng.prefix) && k.Name[:len(ng.prefix)] == ng.prefix && ng.pool.fleet.names[k.Name] == nil && ng.pool.fleet.held[k.Name] == "" {
+			if len(names) < n && strings.HasPrefix(k.Name, ng.prefix) && ng.pool.fleet.names[k.Name] == nil && ng.pool.fleet.held[k.Name] == "" {
 				names = append(names, k.Name)
 			}
 		}

@@ -87,7 +87,7 @@ func TestGangWaitsForReplacement(t *testing.T) {
 	}
 }
 
-// TestGangWaitsAnotherName: where there is room for another machine before the lost one has ended, it comes at once, under the old rank and a name of its own.
+// TestGangWaitsAnotherName: where there is room for another machine before the lost one has ended, it comes at once, under the old rank and another name.
 func TestGangWaitsAnotherName(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cloud.Before = func(op string, _ *provider.Request) error {

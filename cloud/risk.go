@@ -120,7 +120,7 @@ func (ng *nodeGroup) hoursUp(now time.Time) (hours float64) {
 	return hours
 }
 
-// rounded is f with so many significant digits.
+// rounded is f to a number of significant digits.
 func rounded(f float64, digits int) float64 {
 	f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', digits, 64), 64)
 	return f

@@ -40,7 +40,7 @@ type step struct {
 	mu    sync.Mutex
 	nodes []*wire.Writer    // nil: not connected, or over
 	conns map[int]io.Closer // by node: its connection, also when it is over
-	heard map[int][]int     // by node: those whose servers for MPI programs have sent it something
+	heard map[int][]int     // by node: those whose PMI servers have sent it something
 	ended bool
 	said  bool  // the line of its end
 	begun bool  // srun knows of it: nothing may be sent before

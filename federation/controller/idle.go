@@ -18,7 +18,7 @@ import (
 
 // idles asks sites how busy running jobs keep what they hold, and goes by the rule idle-held: it tells of those that leave it idle, and ends them where their
 // QOS says so. What was told is in the attempts, in the same commit as the finding that mails follow from. For how long a job has been idle is in memory
-// alone: a new daemon begins to count anew.
+// alone: a new daemon starts counting again.
 type idles struct {
 	now     func() time.Time
 	log     *slog.Logger

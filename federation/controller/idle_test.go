@@ -99,7 +99,7 @@ func TestIdleIsTold(t *testing.T) {
 	b.drive(g)
 	b.wait(110 * time.Second)
 	if got := b.said(t); !slices.Equal(got, want) {
-		t.Fatalf("a new daemon begins to count anew: %v, want %v", got, want)
+		t.Fatalf("a new daemon starts counting again: %v, want %v", got, want)
 	}
 	b.wait(60 * time.Second)
 	want = append(want, fmt.Sprintf("%d tell-lead", id))

@@ -1,7 +1,7 @@
 // Package idle tells which running jobs leave idle what they hold. A [Rule] says how little use is none, and for how long; a [Stretch] follows the readings
 // of one run; a [Record] is what came of it: who was told, and what was done. It is pure: whoever calls reads the sites and sends the mails.
 //
-// What is not known is never idle: a run without readings, or one with a gap between two of them, begins anew.
+// What is not known is never idle: a run without readings, or one with a gap between two of them, starts again.
 package idle
 
 import (

@@ -43,7 +43,7 @@ func gpus(at time.Time, percent float64) Use {
 	return Use{At: at, CPUs: 16, GPUs: 8, GPU: percent, KnowsGPU: true}
 }
 
-// Each stage comes after an hour of its own, and the last only where the QOS says so.
+// Each stage comes after another hour, and the last only where the QOS says so.
 func TestStages(t *testing.T) {
 	for qos, want := range map[string][]Stage{"": {TellUser, TellLead}, "debug": {TellUser, TellLead, End}} {
 		f := follow{rule: Default(), qos: qos}
@@ -94,7 +94,7 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
-// A gap begins anew: what happened meanwhile is not known.
+// After a gap it starts again: what happened meanwhile is not known.
 func TestGap(t *testing.T) {
 	f := follow{rule: Default()}
 	at := day0

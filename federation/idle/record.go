@@ -8,7 +8,7 @@ import (
 
 // Record is what came of a run that was idle for long. It is stored with the run's attempt.
 type Record struct {
-	Run   time.Time `json:"run"`            // when the run began: another one has a record of its own
+	Run   time.Time `json:"run"`            // when the run began: another run has another record
 	What  string    `json:"what"`           // that it left idle: "its 8 GPUs were used below 5 %"
 	Since time.Time `json:"since"`          // when it was so first, of the newest stretch that was long enough
 	Busy  time.Time `json:"busy,omitzero"`  // when it was seen to be no longer; zero: it lasts, or it is not known
@@ -30,7 +30,7 @@ const (
 )
 
 // Next returns what is due for a run that has been idle from since until at, which has the record rec: each stage comes once in a run, and each
-// after a time of its own of which all was idle. rec may be nil.
+// after another such time, all of it idle. rec may be nil.
 func (r *Rule) Next(rec *Record, qos string, since, at time.Time) Stage {
 	if r.Off() || since.IsZero() {
 		return Nothing
