@@ -12,8 +12,8 @@ import (
 )
 
 // operatorCommand runs a command that the operator has configured, with more words, and returns what it says. It counts as a call to the site.
-func (s *site) operatorCommand(ctx context.Context, command, words []string) (said string, err error) {
-	if err := s.c.budget.wait(ctx); err != nil {
+func (at *site) operatorCommand(ctx context.Context, command, words []string) (said string, err error) {
+	if err := at.c.budget.wait(ctx); err != nil {
 		return "", err
 	}
 	out, err := exec.CommandContext(ctx, command[0], slices.Concat(command[1:], words)...).CombinedOutput()
