@@ -13,13 +13,16 @@ const (
 	LossShrink  = "shrink"  // it goes on without the node
 )
 
-// DefaultLossWait is how long a job waits for another node if it does not say.
-const DefaultLossWait = 30 * time.Minute
+// DefaultLossWait is how long a job waits for another node if it does not say, and MostLossWait the longest: its other machines are paid for meanwhile, by no job.
+const (
+	DefaultLossWait = 30 * time.Minute
+	MostLossWait    = 24 * time.Hour
+)
 
 // setOnNodeLoss takes requeue, wait, wait:TIME or shrink.
 func setOnNodeLoss(f *Fed, v string) (why string) {
 	if v == "" {
-		v = "nothing"
+		return wantLoss(v)
 	}
 	old := f.OnNodeLoss
 	f.OnNodeLoss = strings.ToLower(v)
@@ -38,10 +41,14 @@ func (f *Fed) InvalidNodeLoss() string {
 	do, text, timed := strings.Cut(f.OnNodeLoss, ":")
 	d, ok := TimeLimit(text)
 	switch {
-	case do == LossWait && (!timed || ok && d > 0 && d != Unlimited), !timed && (do == LossRequeue || do == LossShrink):
+	case do == LossWait && (!timed || ok && d > 0 && d <= MostLossWait), !timed && (do == LossRequeue || do == LossShrink):
 		return ""
 	}
-	return "want requeue, wait, wait:TIME (minutes, HH:MM:SS or D-HH:MM:SS) or shrink, got " + strconv.Quote(f.OnNodeLoss)
+	return wantLoss(f.OnNodeLoss)
+}
+
+func wantLoss(got string) string {
+	return "want requeue, wait, wait:TIME (minutes, HH:MM:SS or D-HH:MM:SS; at most a day) or shrink, got " + strconv.Quote(got)
 }
 
 // NodeLoss is what the job does when it loses a node, and for how long it waits then. Slurm's --no-kill is shrink.
@@ -60,7 +67,7 @@ func (s *Spec) NodeLoss() (do string, wait time.Duration) {
 		return do, 0
 	}
 	if d, ok := TimeLimit(text); ok && d > 0 {
-		return do, d
+		return do, min(d, MostLossWait)
 	}
 	return do, DefaultLossWait
 }

@@ -25,7 +25,7 @@ func TestNodeLoss(t *testing.T) {
 			t.Errorf("%q: %s %s", c.args, do, wait)
 		}
 	}
-	for _, bad := range []string{"restart", "shrink:5", "wait:", "wait:soon", "wait:0", "wait:UNLIMITED", "requeue:1", ""} {
+	for _, bad := range []string{"restart", "shrink:5", "wait:", "wait:soon", "wait:0", "wait:UNLIMITED", "wait:1-00:01", "requeue:1", ""} {
 		f := Fed{}
 		if why := setOnNodeLoss(&f, bad); !strings.Contains(why, "want requeue, wait, wait:TIME") || f.OnNodeLoss != "" {
 			t.Errorf("%q: %q, %q", bad, why, f.OnNodeLoss)
