@@ -209,6 +209,25 @@ func TestScriptIsToldFirst(t *testing.T) {
 	}
 }
 
+// What a script's handler starts is not met by the SIGTERM for what was there before.
+func TestHandlerHasItsTime(t *testing.T) {
+	d := newFakeServer(t)
+	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING"}}}
+	f.set(func() { f.stopped = func() { f.set(func() { f.steps[0].End = time.Now() }) } })
+	startAgent(t, d, func(c *Config) { c.Steps = f })
+	dir := d.launch("r1", `trap 'sleep 0.3 && echo saved; wait; exit 0' TERM
+		(trap 'echo child; exit' TERM; touch child; while :; do sleep 0.01; done) &
+		while ! [ -e child ]; do sleep 0.01; done; touch began; while :; do sleep 0.01; done`, nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.order(func(o *agentapi.Orders) {
+		o.Runs[0].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: 5 * time.Second}
+	})
+	d.awaitEnd("r1")
+	if got := output(t, dir); !strings.HasSuffix(got, "child\nsaved\n") {
+		t.Errorf("it wrote %q", got)
+	}
+}
+
 // A further machine of a gang runs no script. Told to stop, it gives its steps the time that they were given.
 func TestMember(t *testing.T) {
 	second := func(l *agentapi.Launch) {

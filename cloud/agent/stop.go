@@ -84,14 +84,15 @@ func (e *ending) terminate(r *run) {
 	switch e.turn++; e.turn {
 	case 1:
 		e.term = time.After(stepLead)
+		r.p.Note()
 		r.p.Signal(syscall.SIGCONT)
 		r.p.Signal(syscall.SIGTERM)
 	case 2:
 		e.term = time.After(srunLead)
 		r.steps.stop(r.why, time.Until(e.killAt))
 	case 3:
-		r.p.SignalRest(syscall.SIGCONT)
-		r.p.SignalRest(syscall.SIGTERM)
+		r.p.SignalNoted(syscall.SIGCONT) // what the script's handler started meanwhile is not for it
+		r.p.SignalNoted(syscall.SIGTERM)
 	}
 }
 

@@ -36,9 +36,11 @@ type Limit struct {
 // request is what the agent asks of a keeper.
 type request struct {
 	Signal int  `json:"signal,omitempty"`
-	All    bool `json:"all,omitempty"`  // to all descendants, not to the first process only
-	Rest   bool `json:"rest,omitempty"` // to all descendants but the first process
-	Kill   bool `json:"kill,omitempty"` // kill all, then end
+	All    bool `json:"all,omitempty"`   // to all descendants, not to the first process only
+	Rest   bool `json:"rest,omitempty"`  // to all descendants but the first process
+	Note   bool `json:"note,omitempty"`  // remember which descendants there are
+	Noted  bool `json:"noted,omitempty"` // with Rest: only to those that were remembered
+	Kill   bool `json:"kill,omitempty"`  // kill all, then end
 }
 
 // event is what keeper and stage tell the agent.

@@ -1,8 +1,6 @@
 package keeper
 
 import (
-	"bytes"
-	"os"
 	"strconv"
 	"time"
 )
@@ -13,11 +11,7 @@ const tick = 10 * time.Millisecond
 // CPUTime is what a process and its descendants have used so far, those that were waited for among them.
 func CPUTime(root int) (sum time.Duration) {
 	for _, pid := range append(descendants(root), root) {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			continue
-		}
-		f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		f := stat(pid)
 		for i := 11; i < 15 && i < len(f); i++ { // utime, stime, and those of children that were waited for
 			n, _ := strconv.ParseInt(string(f[i]), 10, 64)
 			sum += time.Duration(n) * tick

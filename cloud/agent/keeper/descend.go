@@ -77,15 +77,27 @@ func childrenOf(pid int) (list []int) {
 
 // Parent returns the parent of a process and its state; 0 if there is no such process.
 func Parent(pid int) (ppid int, state byte) {
+	f := stat(pid)
+	if len(f) < 2 {
+		return -1, 0
+	}
+	ppid, _ = strconv.Atoi(string(f[1]))
+	return ppid, f[0][0]
+}
+
+// begun is when a process began, in ticks since the machine did; "" if there is no such process.
+func begun(pid int) string {
+	if f := stat(pid); len(f) > 19 {
+		return string(f[19])
+	}
+	return ""
+}
+
+// stat are the fields of /proc/PID/stat from the third on, the state (proc_pid_stat(5)); nil if there is no such process.
+func stat(pid int) [][]byte {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return -1, 0
+		return nil
 	}
-	// The name between the parentheses may hold anything.
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 2 {
-		return -1, 0
-	}
-	ppid, _ = strconv.Atoi(string(fields[1]))
-	return ppid, fields[0][0]
+	return bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name between the parentheses may hold anything
 }

@@ -35,6 +35,8 @@ func keep() {
 type keeping struct {
 	c   Config
 	pid atomic.Int64 // of the script; 0: it has ended
+
+	noted map[int]string // when the descendants that were remembered have begun, by number of process; obey's alone
 }
 
 func readConfig() (c Config, err error) {
@@ -87,9 +89,17 @@ func (k *keeping) obey() {
 		switch {
 		case r.Kill:
 			killAll(k.c.Cgroup) // wait ends when nothing is left, and with it this process
+		case r.Note:
+			k.noted = map[int]string{}
+			for _, pid := range descendants(os.Getpid()) {
+				k.noted[pid] = begun(pid)
+			}
 		case r.All, r.Rest:
 			for _, pid := range descendants(os.Getpid()) {
-				if r.All || pid != int(k.pid.Load()) {
+				switch {
+				case r.Rest && pid == int(k.pid.Load()):
+				case r.Noted && (k.noted[pid] == "" || k.noted[pid] != begun(pid)):
+				default:
 					syscall.Kill(pid, syscall.Signal(r.Signal))
 				}
 			}

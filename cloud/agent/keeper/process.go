@@ -207,6 +207,15 @@ func (p *Process) Signal(sig syscall.Signal) { p.ask(request{Signal: int(sig)}) 
 // SignalRest sends a signal to all that descends from the script.
 func (p *Process) SignalRest(sig syscall.Signal) { p.ask(request{Signal: int(sig), Rest: true}) }
 
+// Note remembers which processes there are, for SignalNoted.
+func (p *Process) Note() { p.ask(request{Note: true}) }
+
+// SignalNoted is SignalRest without the processes that have begun since Note: what the script's
+// handler of a signal starts is not met by a later signal of the same kind.
+func (p *Process) SignalNoted(sig syscall.Signal) {
+	p.ask(request{Signal: int(sig), Rest: true, Noted: true})
+}
+
 // SignalAll sends a signal to the script and all that descends from it.
 func (p *Process) SignalAll(sig syscall.Signal) { p.ask(request{Signal: int(sig), All: true}) }
 
