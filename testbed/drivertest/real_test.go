@@ -112,7 +112,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	world.Main(m, suite.Config{Name: "drivertest", Sites: sites, Bed: bed.Options{MinJobAge: 10 * time.Second}, Lends: true})
+	world.Main(m, suite.Config{Name: "drivertest", Sites: sites, Bed: bed.Options{MinJobAge: 30 * time.Second}, Lends: true})
 }
 
 // nextID gives every job of this process a number of its own, at all sites (they share the home directories), and not one of earlier

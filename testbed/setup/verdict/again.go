@@ -47,7 +47,10 @@ func passes(out io.Reader, log io.Writer, test string) (bool, []failure) {
 }
 
 // flake is a test that failed, and then passed twice alone.
-type flake struct{ title, words string }
+type flake struct {
+	title, words string
+	failures     []failure
+}
 
 // runAgain runs each failed test twice more, by alone, and takes those that pass both times for flaky. A test of a package that was
 // not built, or that did not come to the end of its tests (a panic, a timeout, an exit), is not run again.
@@ -104,6 +107,8 @@ func (r *report) excuse(s testName) {
 	for _, f := range r.failures {
 		if f.pkg == s.pkg && topLevel(f.test) == s.test {
 			flaky.words += fmt.Sprintf("  %s\n%s", f.title, f.words)
+			f.title += ", flaky"
+			flaky.failures = append(flaky.failures, f)
 			continue
 		}
 		left = append(left, f)

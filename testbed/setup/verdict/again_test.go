@@ -38,7 +38,7 @@ func TestOnlyTestsOfWholeRunsAreRunAgain(t *testing.T) {
 		t.Error("the run did not fail")
 	}
 	for _, want := range []string{
-		"\nFLAKY flaky TestFlaky: it failed", "got 2, want 1", "raw words of two", "1 FLAKY: find out why",
+		"\nFLAKY flaky TestFlaky: it failed", "got 2, want 1", "raw words of two", "1 FLAKY: find out why", "\n  flaky TestFlaky/one (0.0 s), flaky\n    ",
 		"\nFAILED flaky TestWrong", "\nFAILED broken\n", "FAILED panics TestPanic", "FAILED dies TestExit (did not end)",
 		"FAILED late TestSlow (did not end)", "FAILED main4\n",
 		"\n  flaky TestWrong, again\n    w_test.go:7: wrong again\n", "\nTESTS FAILED in 6 of 7 packages",

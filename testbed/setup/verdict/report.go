@@ -267,15 +267,19 @@ func (r *report) finish() bool {
 // place begins what a test says by Log, Error or Fatal.
 var place = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
 
-// showReasons shows of each failure the first and the last that its test said: who sees only the end of all this sees why.
+// showReasons shows of each failure, those of flaky tests too, the first and the last that its test said: who sees only the end of all this sees why.
 func (r *report) showReasons() {
-	const width = 300
-	for i, f := range r.failures {
+	const width, most = 300, 20
+	all := slices.Clone(r.failures)
+	for _, f := range r.flakes {
+		all = append(all, f.failures...)
+	}
+	for i, f := range all {
 		if i == 0 {
 			fmt.Fprint(r.out, "\nWHY:\n")
 		}
-		if i == mostAgain {
-			fmt.Fprintf(r.out, "  and %d more\n", len(r.failures)-i)
+		if i == most {
+			fmt.Fprintf(r.out, "  and %d more\n", len(all)-i)
 			return
 		}
 		fmt.Fprintf(r.out, "  %s\n", f.title)
