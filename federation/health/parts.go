@@ -31,6 +31,7 @@ const (
 	mostOn     = 1 << 17 // nodes of all of these together
 	firstGangs = 10      // gangs that are counted with before any was seen ...
 	firstFails = 1       // ... and how many of these failed
+	mostOfUser = 2       // failures of one user at a part that count: a user chooses where and how his jobs end
 )
 
 // gangRun is one run of a gang that has ended.
@@ -155,19 +156,18 @@ func (b *gangBook) slow(run *gangRun) bool {
 // suspicion is what speaks against a part of the fabric, or a node.
 type suspicion struct {
 	part              string
-	here, of, slow    int  // gangs that failed or were slow there since it may have gone bad, and all there
-	elsewhere, others int  // the same of those elsewhere
-	counted           int  // of those that failed, as far as they count
-	users             int  // whose these were
-	innocent          bool // each of those that count is of a kind that did well elsewhere
+	here, of, slow    int // gangs that failed or were slow there since it may have gone bad, and all there
+	elsewhere, others int // the same of those elsewhere
+	counted           int // of those that failed, as far as they count
+	users             int // whose these were
 	better            float64
 	jobs              []federation.JobID // the last of them, newest first
 }
 
 // weigh compares the two guesses for the gangs that touch a part, for each time since which it may have been bad: the
 // one that speaks most against it counts. A kind of jobs that has not done well elsewhere counts once, however often it
-// failed: it may be the jobs. What was seen there before it was cleared does not count. touches tells which gangs touch
-// it.
+// failed: it may be the jobs. Of one user mostOfUser failures count, of whatever kinds. What was seen there before it was
+// cleared does not count. touches tells which gangs touch it.
 func (b *gangBook) weigh(part string, since, cleared time.Time, touches func(*gangRun) bool) suspicion {
 	best := suspicion{part: part, better: math.Inf(-1)}
 	well := map[string]bool{}
@@ -188,8 +188,7 @@ func (b *gangBook) weigh(part string, since, cleared time.Time, touches func(*ga
 		}
 	}
 	usual := min(max(float64(best.elsewhere+firstFails)/float64(best.others+firstGangs), .02), .5)
-	now, users, seen := best, map[string]bool{}, map[string]bool{}
-	now.innocent = true
+	now, users, seen := best, map[string]int{}, map[string]bool{}
 	half, most := 0., 0.
 	for _, r := range slices.Backward(there) {
 		if now.of++; !r.failed && !r.slow {
@@ -202,12 +201,12 @@ func (b *gangBook) weigh(part string, since, cleared time.Time, touches func(*ga
 		if len(now.jobs) < 3 {
 			now.jobs = append(now.jobs, r.job)
 		}
-		users[r.user] = true
-		if well[r.like] || !seen[r.like] {
+		if users[r.user] < mostOfUser && (well[r.like] || !seen[r.like]) {
+			users[r.user]++
 			now.counted++
 			half, most = half+math.Log(.5/usual), most+math.Log(.9/usual)
 		}
-		seen[r.like], now.innocent = true, now.innocent && well[r.like]
+		seen[r.like] = true
 		now.users = len(users)
 		high := max(half, most)
 		if now.better = high + math.Log((math.Exp(half-high)+math.Exp(most-high))/2); now.better > best.better {
@@ -239,7 +238,7 @@ func (fb *Fabric) judge(b *gangBook, x *Ended, site int) []Finding {
 	}
 	best = b.smaller(best, all)
 	enough := math.Log(partOdds * float64(max(len(b.parts), 1)))
-	if best.counted < r.Jobs || best.users < 2 && !best.innocent || best.better < enough {
+	if best.counted < r.Jobs || best.users < 2 || best.better < enough {
 		return nil
 	}
 	for i := range all {

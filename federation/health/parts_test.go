@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"fsub/federation"
 	"fsub/topology"
 )
@@ -146,6 +148,66 @@ func TestBadJobsAreNoBadPart(t *testing.T) {
 			t.Fatalf("after %d: %+v", i+1, found)
 		}
 	}
+}
+
+// TestOneUserBlamesNoPart: whatever one user runs and wherever, well or badly, no part is blamed while the others fare well.
+func TestOneUserBlamesNoPart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFabric(rapid.Uint64().Draw(t, "seed"))
+		f.rate = 0
+		for range 200 {
+			f.gang()
+		}
+		for range rapid.IntRange(1, 150).Draw(t, "gangs") {
+			if rapid.IntRange(0, 3).Draw(t, "other") == 0 {
+				f.gang()
+			}
+			if found := f.evil(rapid.IntRange(0, 15).Draw(t, "leaf"), rapid.IntRange(0, 9).Draw(t, "well") == 0); len(found) > 0 {
+				t.Fatalf("%+v", found)
+			}
+		}
+	})
+}
+
+// TestOneUserAmongOthers: one user fails at one leaf as often as he likes, with kinds of jobs that do well elsewhere, while one gang of
+// others in twenty fails anyway, there too. What it takes beside him is that two gangs of others fail there by chance, with none
+// between that does well: in one history of 900 runs in twenty at most.
+func TestOneUserAmongOthers(t *testing.T) {
+	fooled := 0
+	for seed := range uint64(20) {
+		f := newFabric(500 + seed)
+		for range 300 {
+			f.gang()
+		}
+		for i := range 600 {
+			_, found := f.gang()
+			if i%3 == 0 {
+				found = append(found, f.evil(9, true)...)
+				found = append(found, f.evil(3, false)...)
+			}
+			if len(found) > 0 {
+				t.Logf("seed %d, run %d: %+v", seed, i, found)
+				fooled++
+				break
+			}
+		}
+	}
+	if fooled > 1 {
+		t.Fatalf("a part was blamed in %d of 20", fooled)
+	}
+}
+
+// evil runs a gang of one user at a leaf, of one of five kinds.
+func (f *fabric) evil(leaf int, well bool) []Finding {
+	f.now = f.now.Add(time.Minute)
+	f.job++
+	x := Ended{At: f.now, Job: federation.JobID(f.job), User: "eve", Like: fmt.Sprint("eve", f.job%5), Site: "alpha",
+		Nodes: []string{fmt.Sprint("n", 8*leaf+f.job%7), fmt.Sprint("n", 8*leaf+7)}, End: End{State: federation.Failed, Exit: 1 << 8, Ran: time.Hour}}
+	if well {
+		x.End = End{State: federation.Completed, Ran: 2 * time.Hour}
+	}
+	v, _ := f.e.Ended(x)
+	return f.e.Fabric.Ended(x, v)
 }
 
 // TestBadNodeIsNoBadPart: one node fails all gangs that it is in, of which none is all of the leaf.
