@@ -138,9 +138,11 @@ func TestTestOnly(t *testing.T) {
 	}
 	// Where nobody else's queue is waited in: how long, and how long it runs, by what is known of such jobs.
 	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Wait: 90 * time.Minute, Nodes: 3, Total: 4.5, Most: 9,
+		Paid:  &decision.Paid{P50: 1, P90: 8, Most: 9.5},
 		Terms: []decision.Term{{Name: "run", Amount: 2.5}, {Name: "wait", Amount: 2}}}}, Reason: reasons.Priority,
-		Expected: &decision.Expected{P50: 200 * time.Millisecond, P90: time.Hour, Runs: 7}})
-	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50, $9.00 at most ($4.50 with the value of waiting); starts in 1h30m0s unless jobs that wait already come first; expected to run 1s, and in nine of ten cases no longer than 1h0m0s" {
+		Expected: &decision.Expected{P50: 200 * time.Millisecond, P90: time.Hour, Runs: 7, Of: "of that name"}})
+	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50, $9.50 at most ($4.50 with the value of waiting); starts in 1h30m0s unless jobs that wait already come first; "+
+		"expected to run 1s for $1.00, and in nine of ten cases no longer than 1h0m0s for $8.00: from 7 earlier runs of that name" {
 		t.Errorf("the place is told as %q", got.Place)
 	}
 	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 0.0018,

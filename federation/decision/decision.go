@@ -76,7 +76,9 @@ type Offer struct {
 	PerHour  accounting.Money `json:"per_hour,omitempty"`
 	Until    time.Time        `json:"until,omitzero"`
 	// Most is what the run can cost at most: its time limit at the same price; 0: it has no limit, or no price.
-	Most  Dollars `json:"most,omitempty"`
+	Most Dollars `json:"most,omitempty"`
+	// Paid is what a job that is only tried would pay; nil of others, and of a heterogeneous job.
+	Paid  *Paid   `json:"paid,omitempty"`
 	Terms []Term  `json:"terms"`
 	Total Dollars `json:"total"` // sum of Terms
 	// Parts are the components of a heterogeneous job, in their order, each with its own pool and price. They start together.
@@ -98,6 +100,13 @@ type Trial struct {
 	Unknown bool
 	// Waits is what of the account tree would keep the job back, however much is free; nil: nothing. Start is zero then.
 	Waits *Holdback
+}
+
+// Paid is what a run is to pay for, by how long it takes. [Offer.Price] is that of a run of the mean length.
+type Paid struct {
+	P50  Dollars `json:"p50,omitempty"`  // half of such runs pay no more; 0: no earlier run of the kind is known
+	P90  Dollars `json:"p90,omitempty"`  // nine in ten pay no more
+	Most Dollars `json:"most,omitempty"` // if it takes all of its time limit; 0: it has none
 }
 
 // Term is one named amount of an offer.

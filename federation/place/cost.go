@@ -65,17 +65,21 @@ func limitIn(d *demand.Demand, part *federation.Partition) time.Duration {
 
 // expectedRun is how long a job with a limit is expected to run on nodes of some speed (0: not said, 1): as jobs like it did, else for a share of its limit.
 func expectedRun(limit time.Duration, e *decision.Expected, speed float64, p *Policy) time.Duration {
-	if speed <= 0 {
-		speed = 1
-	}
 	run := p.DefaultRun
 	if e != nil {
 		run = likely(e)
 	} else if limit != sbatch.Unlimited {
 		run = time.Duration(float64(limit) * p.RunFraction)
 	}
-	run = time.Duration(min(float64(run)/speed, float64(365*24*time.Hour)))
-	return min(run, limit).Round(time.Second)
+	return atSpeed(run, limit, speed).Round(time.Second)
+}
+
+// atSpeed is how long a run within a limit takes on nodes of some speed that takes so long on nodes of speed 1.
+func atSpeed(run, limit time.Duration, speed float64) time.Duration {
+	if speed <= 0 {
+		speed = 1
+	}
+	return min(time.Duration(min(float64(run)/speed, float64(365*24*time.Hour))), limit)
 }
 
 // likely is the time that jobs are expected to run of which that is expected. Those that differ by little count as alike, so that they share a shape.

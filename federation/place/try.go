@@ -1,25 +1,29 @@
 package place
 
 import (
+	"slices"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/reasons"
+	"fsub/sbatch"
 )
 
 // Try tells when and where a job would start if it were submitted now and alone in the queue. e is how long it is expected to run; nil: nothing is known of that.
 func (w *World) Try(job *federation.Job, e *decision.Expected) decision.Trial {
 	w.begin()
 	w.progress.stale = true // the next plan starts over
-	t, _ := w.tryLast(job, e)
+	t, sh := w.tryLast(job, e)
+	sh.payFor(&t)
 	return t
 }
 
 // TryQueued is Try of a job that takes its turn among those of the queue: its start is what the plan gives it. The job has a number that no other has.
-func (w *World) TryQueued(j Waiting) decision.Trial {
+func (w *World) TryQueued(j Waiting) (t decision.Trial) {
 	w.settle()
 	t, sh := w.tryLast(j.Job, j.Expected)
+	defer func() { sh.payFor(&t) }()
 	w.SetJob(j)
 	defer w.DropJob(j.Job.ID)
 	w.settle()
@@ -58,6 +62,40 @@ func (pl *plan) tryLast(job *federation.Job, e *decision.Expected) (decision.Tri
 	setStart(&t, t.Decision.Offers[0], job)
 	take(&t, best.spotsAt(&at))
 	return t, sh
+}
+
+// payFor adds to the offers of a trial what runs pay that take as long as earlier ones, and as long as they may.
+func (sh *shape) payFor(t *decision.Trial) {
+	t.Decision.Offers = slices.Clone(t.Decision.Offers)
+	for i, o := range t.Decision.Offers {
+		for _, c := range sh.candidates {
+			if c.parts == nil && c.site.site.Name == o.Site && c.name == o.Pool && c.as == o.As {
+				with := *o // the plan keeps its own
+				with.Paid = c.paid(o.Price(), sh.expected)
+				t.Decision.Offers[i] = &with
+				break
+			}
+		}
+	}
+}
+
+// paid is what is paid for runs of other lengths, where one of the mean length pays so much.
+func (c *candidate) paid(mean decision.Dollars, e *decision.Expected) *decision.Paid {
+	of := func(run time.Duration) decision.Dollars {
+		sum := mean + c.costOf(&c.site.model.pools[c.pool].Shape, run) - c.cost
+		if c.run > 0 {
+			sum += c.powerCost() * decision.Dollars(run.Hours()/c.run.Hours()-1)
+		}
+		return max(sum, 0)
+	}
+	p := &decision.Paid{}
+	if speed := c.site.site.Speed[c.gpu]; e != nil && e.Runs > 0 {
+		p.P50, p.P90 = of(atSpeed(e.P50, c.limit, speed)), of(atSpeed(max(e.P50, e.P90), c.limit, speed))
+	}
+	if c.limit != sbatch.Unlimited {
+		p.Most = of(c.limit)
+	}
+	return p
 }
 
 // setStart sets the start of a trial to that of an offer, but not to before the job may start.

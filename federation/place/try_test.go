@@ -2,9 +2,11 @@ package place
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation/decision"
 	"fsub/slurm/hostlist"
 )
@@ -47,5 +49,29 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 	e := &decision.Expected{P50: 10 * time.Minute, P90: 20 * time.Minute, Runs: 9}
 	if tr := w.made().Try(w.job(t, split("1 -t600m")), e); tr.Decision.Offers[0].Run > 30*time.Minute || tr.Decision.Expected != e {
 		t.Errorf("it is expected to run %v", tr.Decision.Offers[0].Run)
+	}
+}
+
+// What is paid follows from how long earlier runs took, on the nodes of each place; without any there is only the bound by the time limit.
+func TestTryTellsWhatIsPaid(t *testing.T) {
+	w := newWorld()
+	w.read(t, `site alpha
+partition main default nodes=a1
+nodes a1 cpus=16 mem=64000 gpu=h100:4
+running a1 cpus=16 mem=100 gpu=h100:4 end=20m`)
+	w.sites[0].Speed, w.sites[0].Prices = map[string]float64{"h100": 2}, accounting.Prices{"gres/gpu": 6}
+	job := w.job(t, split("1 --gpus=1 --time=120m"))
+	e := &decision.Expected{P50: 20 * time.Minute, P90: 80 * time.Minute, Runs: 12}
+	world := w.made()
+	queued := *job
+	queued.ID = 99
+	for name, tr := range map[string]decision.Trial{"alone": world.Try(job, e), "queued": world.TryQueued(Waiting{Job: &queued, Expected: e})} {
+		o := tr.Decision.Offers[0]
+		if p := o.Paid; p == nil || math.Abs(float64(p.P50-1)) > 1e-9 || math.Abs(float64(p.P90-4)) > 1e-9 || math.Abs(float64(p.Most-12)) > 1e-9 || o.Price() <= p.P50 || o.Price() >= p.P90 {
+			t.Errorf("%s: of $6 an hour at twice the speed it pays %+v, %v on average", name, p, o.Price())
+		}
+	}
+	if p := world.Try(job, nil).Decision.Offers[0].Paid; p == nil || *p != (decision.Paid{Most: 12}) {
+		t.Errorf("where nothing is known it pays %+v", p)
 	}
 }

@@ -95,15 +95,24 @@ func trialMore(t *decision.Trial) string {
 	}
 	o := t.Decision.Offers[0]
 	text := fmt.Sprintf("%s %s, %s", o.Site, o.Pool, accounting.MoneyOf(float64(o.Price())).USD())
-	if o.Most > o.Price() {
-		text += fmt.Sprintf(", %s at most", accounting.MoneyOf(float64(o.Most)).USD())
+	most := o.Most
+	if o.Paid != nil {
+		most = o.Paid.Most
+	}
+	if most > o.Price() {
+		text += fmt.Sprintf(", %s at most", accounting.MoneyOf(float64(most)).USD())
 	}
 	if o.Total-o.Price() >= 0.005 {
 		text += fmt.Sprintf(" (%s with the value of waiting)", accounting.MoneyOf(float64(o.Total)).USD())
 	}
 	text += trialWait(t, o)
 	if e := t.Decision.Expected; e != nil && e.Runs > 0 {
-		text += fmt.Sprintf("; expected to run %s, and in nine of ten cases no longer than %s", whole(e.P50), whole(e.P90))
+		half, most := "", ""
+		if o.Paid != nil {
+			half = " for " + accounting.MoneyOf(float64(o.Paid.P50)).USD()
+			most = " for " + accounting.MoneyOf(float64(o.Paid.P90)).USD()
+		}
+		text += fmt.Sprintf("; expected to run %s%s, and in nine of ten cases no longer than %s%s: from %s", whole(e.P50), half, whole(e.P90), most, e.From())
 	}
 	return text
 }

@@ -239,6 +239,7 @@ class DecisionOffer(Model):
     max_nodes: int = 0
     most: float = 0.0
     offering: str = ""
+    paid: Optional[DecisionPaid] = None
     parts: Optional[List[DecisionOffer]] = None
     # US dollars, to the millionth
     per_hour: float = 0.0
@@ -255,6 +256,16 @@ class DecisionPack(Model):
     key: str = ""
     side: int = 0
     tasks: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DecisionPaid(Model):
+    """DecisionPaid of the daemon's answers."""
+
+    most: float = 0.0
+    p50: float = 0.0
+    p90: float = 0.0
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -872,7 +883,7 @@ Condition._readers = {"since": when}
 DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": many(DecisionOffer.from_json), "pack": DecisionPack.from_json, "place": DecisionPlace.from_json, "preempt": DecisionPreemption.from_json, "rejections": many(DecisionRejection.from_json)}
 DecisionExpected._readers = {"p50": span, "p90": span}
 DecisionForeseen._readers = {"p50": span, "p90": span}
-DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "parts": many(DecisionOffer.from_json), "until": when}
+DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "paid": DecisionPaid.from_json, "parts": many(DecisionOffer.from_json), "until": when}
 DecisionOffer._names = {"as": "as_"}
 DecisionPlace._readers = {"end": when, "start": when}
 DecisionPreemption._readers = {"at": when, "victims": many(DecisionVictim.from_json)}

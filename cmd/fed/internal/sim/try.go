@@ -11,6 +11,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -51,21 +52,32 @@ func showTried(w io.Writer, a *v1.SubmitResponse) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := cli.NewTable(w)
-	t.Row("SITE", "POOL", "STARTS", "NINE IN TEN BY", "MEAN RUN", "COST", "AT MOST", "WITH WAITING")
+	t, from := cli.NewTable(w), a.Decision.Expected.From()
+	t.Row("SITE", "POOL", "STARTS", "NINE IN TEN BY", "MEAN RUN", "COST", "HALF PAY", "NINE IN TEN PAY", "AT MOST", "WITH WAITING", "RUN TIME FROM")
 	for i, o := range a.Decision.Offers {
 		s := o.Begins()
 		if i == 0 && a.Start != nil {
 			s.At, s.Within = a.Start.At, a.Start.Within
 		}
-		most := ""
-		if o.Most > 0 {
-			most = cli.USD(o.Most)
+		paid := decision.Paid{Most: o.Most}
+		if o.Paid != nil {
+			paid = *o.Paid
+		}
+		learnt := func(d decision.Dollars) string {
+			if o.Paid == nil || a.Decision.Expected == nil || a.Decision.Expected.Runs == 0 {
+				return "?"
+			}
+			return cli.USD(d)
+		}
+		bound := ""
+		if paid.Most > 0 {
+			bound = cli.USD(paid.Most)
 		}
 		if i == 0 && a.Start == nil {
 			s.At = time.Time{}
 		}
-		t.Row(string(o.Site), o.Pool, timeText(s.At), timeText(s.Within), o.Run.Round(time.Second).String(), cli.USD(o.Price()), most, cli.USD(o.Total))
+		t.Row(string(o.Site), o.Pool, timeText(s.At), timeText(s.Within), o.Run.Round(time.Second).String(), cli.USD(o.Price()),
+			learnt(paid.P50), learnt(paid.P90), bound, cli.USD(o.Total), from)
 	}
 	if err := t.Flush(); err != nil {
 		return err
