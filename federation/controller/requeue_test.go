@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -250,6 +251,44 @@ func TestUpdateHere(t *testing.T) {
 	b.request(change(id, "dependency", ""))
 	b.wait(time.Second)
 	b.want(id, federation.Pending, "", "cheap")
+	b.noRequests()
+}
+
+// A dependency by which a job would wait for itself is refused, however many jobs are between.
+func TestUpdateMakesNoRing(t *testing.T) {
+	b := newBench(t)
+	var ids []federation.JobID
+	for i := range 15 {
+		ids = append(ids, b.submit(func(s *sbatch.Spec) {
+			if s.Begin = b.clock.Add(time.Hour); i > 0 {
+				s.Dependency = "afterok:" + ids[i-1].String()
+			}
+		}))
+	}
+	b.wait(time.Second)
+	first := ids[0]
+	for want, on := range map[string]federation.JobID{
+		"Job dependency problem: a job cannot wait for itself": first,
+		fmt.Sprintf("Circular job dependency: %[1]d waits for %[3]d, %[3]d waits for %[2]d, %[2]d waits for %[1]d", first, ids[1], ids[2]): ids[2],
+		"Circular job dependency: ..., and ": ids[14],
+	} {
+		seq, err := b.store.AddRequest(t.Context(), change(first, "dependency", "afterany:"+on.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.wait(time.Second)
+		if err := b.ctl.Refusal(seq); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("waiting for %s: %v, want %s", on, err, want)
+		}
+		if j := b.job(first); j.Spec.Dependency != "" {
+			t.Errorf("it waits for %s", j.Spec.Dependency)
+		}
+	}
+	b.request(change(ids[14], "dependency", "afterany:"+first.String()))
+	b.wait(time.Second)
+	if j := b.job(ids[14]); j.Spec.Dependency != "afterany:"+first.String() {
+		t.Errorf("a chain's last job depends on %q", j.Spec.Dependency)
+	}
 	b.noRequests()
 }
 

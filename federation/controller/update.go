@@ -25,6 +25,12 @@ func (rq *requests) update(j *job, r action.Request) {
 		rq.asks.refuse(j, a, err)
 		return
 	}
+	if spec.Dependency != j.Spec.Dependency {
+		if err := rq.depends.ring(j, spec.Dependency); err != nil {
+			rq.asks.refuse(j, a, err)
+			return
+		}
+	}
 	rq.batch.eventf(j, "changed by %s: %s", r.Who(), changesText(r.Change))
 	rq.changePriority(j, r)
 	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil

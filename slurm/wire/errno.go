@@ -36,6 +36,7 @@ const (
 	ErrNoWorkDir         = 2063
 	ErrQOS               = 2066
 	ErrNodeNotAvail      = 2068
+	ErrCircular          = 2071
 	ErrGRES              = 2072
 	ErrNotPending        = 2073
 	ErrArray             = 2081
@@ -89,6 +90,7 @@ var sentences = map[int]string{
 	ErrNoWorkDir:         "Job cannot be submitted without the current working directory specified.",
 	ErrQOS:               "Invalid qos specification",
 	ErrNodeNotAvail:      "Required node not available (down, drained or reserved)",
+	ErrCircular:          "Circular job dependency",
 	ErrGRES:              "Invalid generic resource (gres) specification",
 	ErrNotPending:        "Job is no longer pending execution",
 	ErrArray:             "Invalid job array specification",
