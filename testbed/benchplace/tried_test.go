@@ -11,7 +11,8 @@ import (
 	"fsub/federation/replay"
 )
 
-// What --test-only says of 12,000 jobs of Philly's trace when each comes, by the queue as it is then, against when it starts: the p90 holds for .85 to .95 of them. The table is in docs/planner.md.
+// What --test-only says of 12,000 jobs of Philly's trace when each comes, by the queue as it is then, against when it starts: the p90 holds for .85 to .95 of them. Those that are told a wait are counted apart: most start
+// at once, and of these it holds anyway. The table is in docs/planner.md.
 func TestTriedStarts(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
 		t.Skip("SKIPPED: takes minutes: with FSUB_FULL=1")
@@ -29,7 +30,10 @@ func TestTriedStarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			jobs = jobs[30_000:42_000]
+			whole := os.Getenv("FSUB_FULL") == "whole"
+			if jobs = jobs[2_000:]; !whole {
+				jobs = jobs[28_000:40_000]
+			}
 			askLimits(jobs)
 			sites, err := phillySites(600)
 			if err != nil {
@@ -42,7 +46,7 @@ func TestTriedStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 			const gap = 10 * time.Second // the replay plans each 5 s
-			all, long, unknown := share{}, share{}, 0
+			all, told, long, unknown := share{}, share{}, share{}, 0
 			for i := range said {
 				o, by := &r.Jobs[i], said[i].Within
 				if by.IsZero() {
@@ -54,13 +58,19 @@ func TestTriedStarts(t *testing.T) {
 				}
 				holds := !o.Start.After(by.Add(gap))
 				all.add(holds)
+				if by.Sub(at[i]) > time.Minute {
+					told.add(holds)
+				}
 				if o.Start.Sub(at[i]) > 10*time.Minute {
 					long.add(holds)
 				}
 			}
-			t.Logf("| %s | %d | %d | %s | %s of %d |", c.name, len(said), unknown, all, long, long.n)
-			if p := all.part(); p < .85 || p > .95 {
+			t.Logf("| %s | %d | %d | %s | %s of %d | %s of %d |", c.name, len(said), unknown, all, told, told.n, long, long.n)
+			if p := all.part(); !whole && (p < .85 || p > .95) {
 				t.Errorf("the p90 holds for %.3f", p)
+			}
+			if p := told.part(); !whole && p < .78 { // no goal: what it comes to, so that it gets no worse
+				t.Errorf("the p90 holds for %.3f of those that are told a wait", p)
 			}
 		})
 	}
