@@ -107,7 +107,7 @@ func NewServer(c Config) *Server {
 	bounds := submission.NewHoldings(c.Limits, c.Store, c.Now)
 	s := &Server{
 		cfg: c, who: who, bounds: bounds, users: who.Users, started: c.Now(),
-		lister:   &restd.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
+		lister:   &restd.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings, Idle: c.Idle},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Mail: c.Mail},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, store: c.Store, sites: all, now: c.Now},
@@ -116,7 +116,7 @@ func NewServer(c Config) *Server {
 		audit:    auditLog{Store: c.Store},
 		accounts: &c.Accounts,
 		nodes:    nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots, Rules: c.Health},
-		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls, Fragments: c.Fragments},
+		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls, Fragments: c.Fragments, Idle: c.Idle},
 		rules:    rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),

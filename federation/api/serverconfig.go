@@ -21,6 +21,7 @@ import (
 	"fsub/federation/faults"
 	"fsub/federation/fragment"
 	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/jobmail"
 	"fsub/federation/place"
 	"fsub/federation/quota"
@@ -70,6 +71,9 @@ type Config struct {
 
 	// Fragments tells how whole the free GPUs of a site are; nil: that is not known here.
 	Fragments func(*federation.Site) []fragment.Score
+
+	// Idle are the running jobs that leave idle what they hold; nil: that is not known here.
+	Idle func() []idle.Held
 
 	// AskAbove: people are asked first before something is done to more jobs than that. 20 if zero.
 	AskAbove int

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/driver"
 	"fsub/federation/fragment"
+	"fsub/federation/idle"
 )
 
 // sites answers for the members of the federation. What operators order is written to the store; the controller carries it out.
@@ -27,6 +28,8 @@ type sites struct {
 	Calls func(federation.SiteName) func() (perSecond, used float64)
 	// Fragments tells how whole the free GPUs of a site are; nil: that is not known.
 	Fragments func(*federation.Site) []fragment.Score
+	// Idle are the running jobs that leave idle what they hold; nil: that is not known.
+	Idle func() []idle.Held
 	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.
 	Elsewhere func(c identity.Caller, site *federation.Site) []string
 	// Interactive reports whether users get inside their jobs at a site.
@@ -93,6 +96,13 @@ func (s *sites) describe(site *federation.Site) v1.Site {
 		for _, f := range s.Fragments(site) {
 			v.Fragments = append(v.Fragments, v1.FreeGPUs{Type: f.GPU, Free: f.Free, OnNodes: f.Node, OnLeaves: f.Leaf, OnBlocks: f.Block,
 				Leaves: f.Leaves, Blocks: f.Blocks, Fragmented: f.Fragmented()})
+		}
+	}
+	if s.Idle != nil {
+		for _, h := range s.Idle() {
+			if h.Site == site.Name && h.Now {
+				v.JobsIdleHeld, v.GPUsIdleHeld = v.JobsIdleHeld+1, v.GPUsIdleHeld+h.GPUs
+			}
 		}
 	}
 	return v

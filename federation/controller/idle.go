@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fsub/accounting"
@@ -30,10 +32,12 @@ type idles struct {
 	batch   *pendingBatch
 	calls   *calls
 
-	of     map[federation.JobID]*watched
-	asking map[federation.SiteName]bool
-	failed map[federation.SiteName]string // why a site could not be asked last
-	next   time.Time
+	of      map[federation.JobID]*watched
+	asking  map[federation.SiteName]bool
+	failed  map[federation.SiteName]string // why a site could not be asked last
+	next    time.Time
+	changed bool                         // of what is told, since it was
+	to      *atomic.Pointer[[]idle.Held] // what is told of it
 }
 
 // watched is a run that is followed.
@@ -51,7 +55,14 @@ type used struct {
 // reconcile asks the sites that can tell, and ends what has had its time to write a checkpoint.
 func (is *idles) reconcile() {
 	now := is.now()
-	if is.rule.Off() || now.Before(is.next) {
+	if is.rule.Off() {
+		is.to.Store(nil)
+		return
+	}
+	if now.Before(is.next) {
+		if is.changed {
+			is.publish(now)
+		}
 		return
 	}
 	is.next = now.Add(is.rule.Every())
@@ -62,17 +73,52 @@ func (is *idles) reconcile() {
 	}
 	for _, s := range is.sites.all {
 		is.ask(s)
-		gpus := 0
-		for id, j := range s.jobs {
-			if w := is.of[id]; w != nil && w.Lasted(&is.rule, now) >= is.rule.For {
-				gpus += w.GPUs()
-			}
+		for _, j := range s.jobs {
 			is.endLate(j, now)
+		}
+	}
+	is.publish(now)
+}
+
+// publish tells which jobs leave idle what they hold.
+func (is *idles) publish(now time.Time) {
+	is.changed = false
+	var all []idle.Held
+	for _, s := range is.sites.all {
+		gpus := 0
+		for _, j := range s.jobs {
+			if h := is.held(s, j, now); h.Now || h.Text != "" {
+				all = append(all, h)
+				if h.Now {
+					gpus += h.GPUs
+				}
+			}
 		}
 		if s.can.Use != nil {
 			is.metrics.idle.WithLabelValues(string(s.Name)).Set(float64(gpus))
 		}
 	}
+	slices.SortFunc(all, func(a, b idle.Held) int { return cmp.Compare(a.Job, b.Job) })
+	is.to.Store(&all)
+}
+
+// held is what is told of a job: nothing if neither Now nor Text is set.
+func (is *idles) held(s *site, j *job, now time.Time) idle.Held {
+	h := idle.Held{Job: j.ID, Site: s.Name, Account: cmp.Or(j.TreeAccount, j.Account, j.Spec.Account)}
+	if !is.follows(j) {
+		return h
+	}
+	if rec := j.att.Idle; rec != nil && rec.Run.Equal(j.att.Started) && rec.Busy.IsZero() {
+		h.Text = rec.String()
+	}
+	w := is.of[j.ID]
+	h.Now = w != nil && w.run.Equal(j.att.Started) && w.Lasted(&is.rule, now) >= is.rule.For
+	if h.Now || h.Text != "" {
+		if _, h.GPUs = held(j); h.Now {
+			h.GPUs = w.GPUs()
+		}
+	}
+	return h
 }
 
 // ask asks a site about those of its jobs that the rule may apply to.
@@ -178,7 +224,7 @@ func (is *idles) write(j *job, rec *idle.Record, change func(*idle.Record)) {
 		r = *rec
 	}
 	change(&r)
-	j.att.Idle = &r
+	j.att.Idle, is.changed = &r, true
 	is.batch.attempt(j.att)
 }
 

@@ -92,12 +92,20 @@ func TestIdleIsTold(t *testing.T) {
 	if got := b.said(t); !slices.Equal(got, want) {
 		t.Fatalf("%v, want %v", got, want)
 	}
+	held := b.ctl.Idle()
+	if len(held) != 1 || held[0].Job != id || held[0].GPUs != 2 || !held[0].Now || !strings.HasPrefix(held[0].Comment(), "idle-held: its 2 GPUs were used below 5 %") {
+		t.Errorf("held and idle: %+v", held)
+	}
 	if len(g.asked) != 1 || g.asked[0].GPUs != 2 || g.asked[0].Nodes == "" {
 		t.Errorf("asked about %+v", g.asked)
 	}
 	b.restart()
 	b.drive(g)
-	b.wait(110 * time.Second)
+	b.wait(30 * time.Second)
+	if held := b.ctl.Idle(); len(held) != 1 || held[0].Now || held[0].Text == "" {
+		t.Errorf("after a restart it is known what was told, and not that it is idle now: %+v", held)
+	}
+	b.wait(80 * time.Second)
 	if got := b.said(t); !slices.Equal(got, want) {
 		t.Fatalf("a new daemon starts counting again: %v, want %v", got, want)
 	}
@@ -118,6 +126,9 @@ func TestIdleIsTold(t *testing.T) {
 	b.wait(2 * time.Minute)
 	if a := b.attempts(id)[0]; a.Idle.Busy.IsZero() {
 		t.Errorf("it is in use again, and the attempt says %+v", a.Idle)
+	}
+	if held := b.ctl.Idle(); len(held) > 0 {
+		t.Errorf("it is in use again, and told is %+v", held)
 	}
 }
 

@@ -64,7 +64,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.stageOut = &stageOut{now: now, t: t, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, byKey: map[string]*results{}}
 	p.copies = &copies{now: now, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, looked: map[federation.JobID]time.Time{}}
 	p.idles = &idles{now: now, log: log, metrics: m, rule: cfg.Idle, notify: cfg.Notify, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls,
-		of: map[federation.JobID]*watched{}, asking: map[federation.SiteName]bool{}, failed: map[federation.SiteName]string{}}
+		of: map[federation.JobID]*watched{}, asking: map[federation.SiteName]bool{}, failed: map[federation.SiteName]string{}, to: &v.idle}
 
 	// What becomes of jobs.
 	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{},

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/fragment"
 	"fsub/federation/health"
+	"fsub/federation/idle"
 	"fsub/federation/place"
 	"fsub/federation/spending"
 )
@@ -44,6 +45,7 @@ type View struct {
 	aside   atomic.Pointer[[]federation.JobID]
 
 	fragments fragment.Book
+	idle      atomic.Pointer[[]idle.Held]
 }
 
 func newView(cfg Config, m *metrics) *View {
@@ -176,3 +178,11 @@ func (v *View) Settled(ctx context.Context, seqs []int64, d time.Duration) {
 
 // Fragments tells how whole the free GPUs of a site are, by what has been asked for lately.
 func (v *View) Fragments(site *federation.Site) []fragment.Score { return v.fragments.Of(site) }
+
+// Idle returns the running jobs that leave idle what they hold, in order. It is shared: it is not changed.
+func (v *View) Idle() []idle.Held {
+	if all := v.idle.Load(); all != nil {
+		return *all
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/queue"
 	"fsub/federation/fragment"
+	"fsub/federation/idle"
 	"fsub/federation/quota"
 )
 
@@ -23,9 +24,11 @@ type Config struct {
 	Sites func() []*federation.Site
 	// Fragments tells how whole the free GPUs of a site are.
 	Fragments func(*federation.Site) []fragment.Score
+	// Idle are the running jobs that leave idle what they hold.
+	Idle func() []idle.Held
 	// Budgets are how all budgets stand.
 	Budgets func() []quota.Standing
-	// Accounts is of how many accounts budgets and spending are shown at most: of those with the largest.
+	// Accounts is of how many accounts budgets, spending and idle GPUs are shown at most: of those with the largest.
 	Accounts int
 	Books    Books
 	Prices   func() []PriceList
@@ -52,7 +55,7 @@ func New(c Config) *Fleet {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Fleet{cfg: c, all: []*prometheus.Desc{jobs, waiting, nodes, cpus, gpus, whole, fragmented, limits, used, spentMonth, priceAge, priceFailing, pricesAge}}
+	return &Fleet{cfg: c, all: []*prometheus.Desc{jobs, waiting, nodes, cpus, gpus, whole, fragmented, idleHeld, limits, used, spentMonth, priceAge, priceFailing, pricesAge}}
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -67,6 +70,7 @@ var (
 	gpus         = desc("fsub_site_gpus", "GPUs by type: used, free, out (free on a node that takes no jobs), rentable. gpu: the site tells no type.", "site", "type", "state")
 	whole        = desc("fsub_site_gpus_whole", "Free GPUs on nodes, leaves and blocks that are free as a whole.", "site", "type", "of")
 	fragmented   = desc("fsub_site_gpus_fragmented_ratio", "The share of the free GPUs that jobs of the sizes asked for lately cannot take.", "site", "type")
+	idleHeld     = desc("fsub_account_gpus_idle_held", "GPUs that an account's running jobs hold and leave idle, of the accounts with most.", "account")
 	limits       = desc("fsub_budget_limit_dollars", "Budgets in dollars, of the accounts with the largest.", "account", "period")
 	used         = desc("fsub_budget_spent_dollars", "What of a budget is spent, by runs that have ended and by those that run.", "account", "period")
 	spentMonth   = desc("fsub_account_spent_dollars", "What an account has spent in this month (UTC) by the books, of the accounts that have spent most.", "account")
@@ -107,6 +111,7 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 			to.gauge(pricesAge, now.Sub(s.Seen.PricedAt).Seconds(), string(s.Name))
 		}
 	}
+	collectIdle(to, f.cfg.Idle(), f.cfg.Accounts)
 	collectBudgets(to, f.cfg.Budgets(), f.cfg.Accounts)
 	f.books.collect(to, f.cfg.Accounts)
 	for _, p := range f.cfg.Prices() {

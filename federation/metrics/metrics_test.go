@@ -19,6 +19,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api/queue"
 	"fsub/federation/fragment"
+	"fsub/federation/idle"
 	"fsub/federation/quota"
 	"fsub/federation/reasons"
 )
@@ -59,6 +60,9 @@ func fleet(c Config) *Fleet {
 	}
 	if c.Fragments == nil {
 		c.Fragments = new(fragment.Book).Of
+	}
+	if c.Idle == nil {
+		c.Idle = func() []idle.Held { return nil }
 	}
 	if c.Budgets == nil {
 		c.Budgets = func() []quota.Standing { return nil }
@@ -193,6 +197,17 @@ fsub_site_nodes{site="alpha",state="idle"} 1
 fsub_site_nodes{site="alpha",state="mixed"} 0
 fsub_site_nodes{site="alpha",state="out"} 0
 fsub_site_nodes{site="alpha",state="rentable"} 0`)
+}
+
+// TestIdle: of the accounts with most, as many as are configured; what is not known to be idle now does not count.
+func TestIdle(t *testing.T) {
+	f := fleet(Config{Accounts: 2, Books: &books{}, Idle: func() []idle.Held {
+		return []idle.Held{{Account: "vision", GPUs: 4, Now: true}, {Account: "speech", GPUs: 16, Now: true}, {Account: "vision", GPUs: 2, Now: true},
+			{Account: "vision", GPUs: 64, Text: "told before the restart"}, {Account: "tiny", GPUs: 1, Now: true}, {GPUs: 99, Now: true}, {Account: "cpu", Now: true}}
+	}})
+	check(t, f, `
+fsub_account_gpus_idle_held{account="speech"} 16
+fsub_account_gpus_idle_held{account="vision"} 6`)
 }
 
 func TestMoney(t *testing.T) {

@@ -79,7 +79,7 @@ func (s *siteSum) show(site string, free []fragment.Score) {
 
 // What nodes, CPUs and GPUs do. Each is shown, with 0 if need be: a rule that sums what is not there would have no data.
 const (
-	idle      = "idle"
+	idleNode  = "idle"
 	mixed     = "mixed"
 	allocated = "allocated"
 	outOf     = "out"
@@ -89,7 +89,7 @@ const (
 )
 
 func add(o *federation.Observation) *siteSum {
-	s := &siteSum{of: o, nodes: map[string]int{idle: 0, mixed: 0, allocated: 0, outOf: 0, rentable: 0},
+	s := &siteSum{of: o, nodes: map[string]int{idleNode: 0, mixed: 0, allocated: 0, outOf: 0, rentable: 0},
 		cpus: map[string]int{inUse: 0, free: 0, outOf: 0, rentable: 0}, gpus: map[gpuState]int{}}
 	for i := range o.Nodes {
 		s.node(&o.Nodes[i])
@@ -112,7 +112,7 @@ func (s *siteSum) node(n *federation.Node) {
 		left = outOf
 		s.nodes[outOf]++
 	case n.CPUsUsed == 0:
-		s.nodes[idle]++
+		s.nodes[idleNode]++
 	case n.CPUsUsed >= n.CPUs:
 		s.nodes[allocated]++
 	default:

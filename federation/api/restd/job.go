@@ -42,6 +42,9 @@ func (v *View) Record(p *Part) wire.Job {
 		TRESPerNode: words.TRESPerNode(sp), TRESPerJob: gres.Prefixed("gres/gpu:", sp.GPUs), TRESReq: z.TRES(),
 		UserID: wire.Int(j.UID), UserName: j.User, WorkDir: sp.WorkDir,
 	}
+	if !p.earlier && p.State == federation.Running {
+		w.SystemComment = v.comments[j.ID]
+	}
 	w.GroupName, _ = v.users.GroupName(j.GID)
 	if !p.State.Ended() && p.State != federation.Completing { // it may have run before
 		w.ExitCode = wire.ExitOf(0)

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/decision"
 	"fsub/federation/driver"
+	"fsub/federation/idle"
 	"fsub/federation/share"
 	"fsub/federation/spending"
 	"fsub/federation/usage"
@@ -140,6 +141,7 @@ type Lister struct {
 
 	Starts    func(context.Context) (decision.Starts, error)    // when jobs that wait are expected to start; nil: not told
 	Spendings func(context.Context) (spending.Spendings, error) // what jobs that run have come to; nil: not told
+	Idle      func() []idle.Held                                // the running jobs that leave idle what they hold; nil: not told
 }
 
 func (s *Lister) View() *View { return s.ViewOf(s.All()) }
@@ -175,7 +177,14 @@ func asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (no
 func (s *Lister) ViewOf(sites []*federation.Site) *View {
 	v := &View{
 		cluster: s.Cluster, Now: s.Now(), Sites: sites, users: s.Users,
-		partitions: map[federation.SiteName]map[string]*federation.Partition{},
+		partitions: map[federation.SiteName]map[string]*federation.Partition{}, comments: map[federation.JobID]string{},
+	}
+	if s.Idle != nil {
+		for _, h := range s.Idle() {
+			if text := h.Comment(); text != "" {
+				v.comments[h.Job] = text
+			}
+		}
 	}
 	for _, site := range v.Sites {
 		if site.Seen == nil {

@@ -24,7 +24,8 @@ type View struct {
 	Default    string // name of the partition that a job without one is shown in
 	users      *identity.Names
 	starts     decision.Starts
-	Expand     bool // standard_output with its patterns replaced: up to v0.0.42
+	comments   map[federation.JobID]string // what is remarked of running jobs: Slurm's system_comment
+	Expand     bool                        // standard_output with its patterns replaced: up to v0.0.42
 
 	accounts sync.Map // the default account of each user that was asked for
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/idle"
 	"fsub/sbatch"
 )
 
@@ -55,6 +57,28 @@ func TestLimitOfAWaitingJob(t *testing.T) {
 		c.spec.Partition = "main"
 		if got := v.limitOf(&federation.Job{Spec: &c.spec}); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.spec, got, c.want)
+		}
+	}
+}
+
+type someUsers struct{ identity.Users }
+
+func (someUsers) GroupName(uint32) (string, error) { return "users", nil }
+
+// What is remarked of a running job is its system_comment, and leaves its user's comment alone. It is over with the run.
+func TestSystemComment(t *testing.T) {
+	id := federation.FirstJobID
+	l := Lister{Now: time.Now, All: func() []*federation.Site { return nil }, Users: identity.New(identity.Config{Users: someUsers{}, Now: time.Now}).Users, Idle: func() []idle.Held {
+		return []idle.Held{{Job: id, Text: "its 8 GPUs were used below 5 %"}, {Job: id + 1, Now: true}}
+	}}
+	for i, c := range []struct {
+		id    federation.JobID
+		state federation.State
+		want  string
+	}{{id, federation.Running, "idle-held: its 8 GPUs were used below 5 %"}, {id, federation.Completed, ""}, {id + 1, federation.Running, ""}} {
+		j := federation.Job{ID: c.id, State: c.state, User: "alice", Spec: &sbatch.Spec{Comment: "mine"}}
+		if w := l.View().Record(&Parts(&j, nil)[0]); w.SystemComment != c.want || w.Comment != "mine" {
+			t.Errorf("%d: system_comment %q, want %q; comment %q", i, w.SystemComment, c.want, w.Comment)
 		}
 	}
 }

@@ -188,10 +188,13 @@ type Site struct {
 	NodesIdle  int                 `json:"nodes_idle"`
 	GPUs       int                 `json:"gpus"`
 	GPUsFree   int                 `json:"gpus_free"`
-	Fragments  []FreeGPUs          `json:"fragments,omitempty"` // how whole the free GPUs are, by type; none: that is not known
-	Running    int                 `json:"running"`             // jobs of ours
-	Bound      int                 `json:"bound"`               // jobs of ours that wait there
-	Warnings   []string            `json:"warnings,omitempty"`
+	// JobsIdleHeld are jobs that run and leave idle what they hold, by the rule of health idle-held, and GPUsIdleHeld the GPUs that they hold.
+	JobsIdleHeld int        `json:"jobs_idle_held,omitempty"`
+	GPUsIdleHeld int        `json:"gpus_idle_held,omitempty"`
+	Fragments    []FreeGPUs `json:"fragments,omitempty"` // how whole the free GPUs are, by type; none: that is not known
+	Running      int        `json:"running"`             // jobs of ours
+	Bound        int        `json:"bound"`               // jobs of ours that wait there
+	Warnings     []string   `json:"warnings,omitempty"`
 	// Interactive: users get inside their jobs there: fed attach, srun, salloc.
 	Interactive bool `json:"interactive"`
 	// CallsPerSecond is how often the daemon may call the site at the most, and CallsUsed how much of that is used now: 0 to 1.

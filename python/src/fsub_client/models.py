@@ -741,6 +741,8 @@ class Site(Model):
     error_since: Optional[datetime] = None
     # how whole the free GPUs are, by type; none: that is not known
     fragments: Optional[List[FreeGPUs]] = None
+    gpus_idle_held: int = 0
+    jobs_idle_held: int = 0
     # when an operator said that it is gone
     lost: Optional[datetime] = None
     mode: str = ""

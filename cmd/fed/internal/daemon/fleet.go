@@ -13,7 +13,7 @@ import (
 func (p *parts) newFleet() *metrics.Fleet {
 	return metrics.New(metrics.Config{
 		Jobs:  p.liveJobs,
-		Sites: p.ctl.Sites, Fragments: p.ctl.Fragments, Budgets: p.quota.Standings, Accounts: p.config.MetricsAccounts, Books: p.store,
+		Sites: p.ctl.Sites, Fragments: p.ctl.Fragments, Idle: p.ctl.Idle, Budgets: p.quota.Standings, Accounts: p.config.MetricsAccounts, Books: p.store,
 		Prices: func() (all []metrics.PriceList) {
 			for _, a := range p.prices.Asked() {
 				all = append(all, metrics.PriceList{Source: a.Source, At: a.At, Failing: a.Err != ""})

@@ -233,7 +233,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Federation: c.Federation, Policy: c.PlacementPolicy(), Operators: c.Operators, Coordinators: p.books, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove,
 		Store: p.store, Usage: p.store, Books: p.store, Database: p.store.Database(), Deposed: p.deposed, Daemons: p.others, Queue: p.queue, Controller: p.ctl,
 		OpenSums: p.openSums, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Mail: mailRules(c), Webhooks: func() *webhooks.Hub { return p.hooks }, Prices: p.priceBook(),
-		Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Calls: p.members.calls, Fragments: p.ctl.Fragments, Reboots: p.members.rebooter,
+		Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Calls: p.members.calls, Fragments: p.ctl.Fragments, Idle: p.ctl.Idle, Reboots: p.members.rebooter,
 		OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) },
 		Tokens:        tokens, RemoteAddress: p.remote.reached(), Munge: p.remote.munge(c), SiteTokens: p.remote.siteTokens(c, p.log), Provider: provider,
 		SignIn: api.SignIn{Scope: c.OIDC.Scope, Lifetime: c.OIDC.Lifetime},

@@ -65,6 +65,9 @@ func (d *topData) frame(v *topView, now time.Time) string {
 	for _, f := range d.wrong {
 		lines = append(lines, fmt.Sprintf("! %s  (for %s)", cli.OneLine(f.Text), v1.Age(now.Sub(f.Since))))
 	}
+	if text := d.idle(); text != "" {
+		lines = append(lines, text)
+	}
 	sites, free, pools, nodes, jobs := d.siteLines(now), d.freeLines(), d.poolLines(), d.nodeLines(v.filter), d.jobLines(v, now)
 	for _, section := range []struct {
 		lines []string
@@ -140,6 +143,23 @@ func (d *topData) head(now time.Time) string {
 		text = fmt.Sprintf("fed: no data since %s: %v", v1.Age(now.Sub(d.at)), d.err)
 	}
 	return text
+}
+
+// idle tells how many GPUs running jobs hold and leave idle, and where; "": none.
+func (d *topData) idle() string {
+	gpus, jobs := 0, 0
+	var at []string
+	for i := range d.sites {
+		s := &d.sites[i]
+		gpus, jobs = gpus+s.GPUsIdleHeld, jobs+s.JobsIdleHeld
+		if s.GPUsIdleHeld > 0 {
+			at = append(at, fmt.Sprintf("%s %d", s.Name, s.GPUsIdleHeld))
+		}
+	}
+	if gpus == 0 {
+		return ""
+	}
+	return fmt.Sprintf("held and idle: %d GPUs (%s) by jobs: %d", gpus, strings.Join(at, ", "), jobs)
 }
 
 func (d *topData) siteLines(now time.Time) []string {

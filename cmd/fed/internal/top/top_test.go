@@ -20,6 +20,7 @@ func topOf(sites, nodes, jobs int, now time.Time) *topData {
 		d.sites = append(d.sites, v1.Site{Name: federation.SiteName(fmt.Sprintf("site%d", i)), State: federation.FedActive, Answering: i != 1, Seen: now.Add(-time.Second), Nodes: 1000, CallsPerSecond: 100, CallsUsed: 0.42})
 	}
 	if sites > 0 {
+		d.sites[0].JobsIdleHeld, d.sites[0].GPUsIdleHeld = 3, 24
 		d.sites[0].Fragments = []v1.FreeGPUs{{Type: "h100", Free: 13, OnNodes: 8, Leaves: 2, Fragmented: 0.62}}
 	}
 	for i := range nodes {
@@ -55,7 +56,7 @@ func TestTopFits(t *testing.T) {
 			if v.height < 24 || n == 0 {
 				continue
 			}
-			for _, want := range []string{"SITE", "site0", "42%", "site0/h100", "62%", "DRAINED", "JOBID", "30000", "q quit"} {
+			for _, want := range []string{"SITE", "site0", "42%", "site0/h100", "62%", "held and idle: 24 GPUs (site0 24) by jobs: 3", "DRAINED", "JOBID", "30000", "q quit"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%v, %d sites: no %s in\n%s", size, n, want, text)
 				}
