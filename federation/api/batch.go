@@ -37,6 +37,7 @@ type batches struct {
 	gate  *submission.Gate
 	queue *queue.Queue
 	turns *share.Turns
+	calls calls
 }
 
 // submit is POST /fed/v1/jobs/submit.
@@ -53,7 +54,7 @@ func (s *batches) submit(w http.ResponseWriter, r *http.Request, c identity.Call
 		return &federation.SlurmError{Kind: federation.ErrThrottled, Number: 11, Text: "Resource temporarily unavailable", Detail: "other batches are being submitted; try again in a moment"}
 	}
 	defer turn.Done()
-	all, err := readBatch(http.MaxBytesReader(w, r.Body, maxBatchBytes), c)
+	all, err := readBatch(http.MaxBytesReader(w, r.Body, maxBatchBytes), c, func(req *v1.SubmitRequest) error { return s.calls.read(r.Context(), c, req) })
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func batchTooLong() error {
 }
 
 // readBatch reads the entries of a batch.
-func readBatch(body io.Reader, c identity.Caller) (all []*submission.Entry, err error) {
-	r := batchReader{in: bufio.NewReaderSize(body, 64<<10), caller: c, payloads: map[string]*sbatch.Payload{}}
+func readBatch(body io.Reader, c identity.Caller, call func(*v1.SubmitRequest) error) (all []*submission.Entry, err error) {
+	r := batchReader{in: bufio.NewReaderSize(body, 64<<10), caller: c, call: call, payloads: map[string]*sbatch.Payload{}}
 	for {
 		e, err := r.next()
 		switch {
@@ -114,8 +115,9 @@ func readBatch(body io.Reader, c identity.Caller) (all []*submission.Entry, err 
 type batchReader struct {
 	in       *bufio.Reader
 	caller   identity.Caller
+	call     func(*v1.SubmitRequest) error // as calls.read
 	line     int
-	payloads map[string]*sbatch.Payload // by the names of their entries
+	payloads map[string]*sbatch.Payload // as they were given, by the names of their entries
 	bytes    int                        // of the payloads of all entries
 }
 
@@ -169,6 +171,20 @@ func (r *batchReader) entry(text []byte) (*submission.Entry, error) {
 	}
 	if in.Name != "" && r.payloads[in.Name] == nil {
 		r.payloads[in.Name] = p
+	}
+	if in.Call != nil {
+		req := v1.SubmitRequest{Payload: *p, SubmitHost: in.SubmitHost, Call: in.Call}
+		if err := r.call(&req); err != nil {
+			if !errors.Is(err, federation.ErrInvalid) {
+				return nil, err
+			}
+			e := answer.OnWire(err)
+			return nil, submission.RefuseLines([]v1.LineError{{Line: r.line, Name: in.Name, Number: e.Number, Text: e.Text, Detail: e.Detail}})
+		}
+		if req.TestOnly {
+			return nil, r.wrong(in.Name, "call: --test-only: a batch submits its jobs; ask POST /fed/v1/job for one of them")
+		}
+		in.Spec, p = req.Spec, &req.Payload
 	}
 	job := &federation.Job{User: r.caller.Name, UID: r.caller.UID, GID: r.caller.GID, Spec: &in.Spec, SubmitHost: in.SubmitHost}
 	return &submission.Entry{Line: r.line, Name: in.Name, Job: job, Payload: p}, nil

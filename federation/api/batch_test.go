@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -211,5 +212,41 @@ func TestStates(t *testing.T) {
 	}
 	if err := c.Do(t.Context(), "POST", "/fed/v1/jobs/states", map[string]any{"jobs": make([]int, 100_001)}, nil); err == nil {
 		t.Error("100,001 jobs in one request are answered")
+	}
+}
+
+// An entry may be a call in sbatch's words, as a submission of one job: it shares the script and the environment of an earlier one as they were given.
+func TestBatchOfCalls(t *testing.T) {
+	d := start(t)
+	const first = `{"name":"a","spec":{},"call":{"dir":"/w","args":["--job-name=one","--mem=5G"]},"payload":{"script":"#!/bin/sh\n#SBATCH --time=7\n","environment":["A=b","SBATCH_OPEN_MODE=append"]}}`
+	status, jobs, e := submitLines(t, d, "", first,
+		`{"spec":{},"call":{"dir":"/x","args":["--time=9","--dependency=afterok:@a"]},"payload":{},"payload_of":"a"}`)
+	if status != 200 || len(jobs) != 3 {
+		t.Fatalf("%d %+v %+v", status, jobs, e)
+	}
+	for i, want := range []struct {
+		dir, dependency string
+		limit           time.Duration
+	}{{"/w", "", 7 * time.Minute}, {"/x", fmt.Sprintf("afterok:%d", jobs[0].JobID), 9 * time.Minute}} {
+		j, err := d.Store.Job(t.Context(), jobs[i].JobID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Spec.WorkDir != want.dir || j.Spec.Dependency != want.dependency || j.Spec.TimeLimit != want.limit || j.Spec.OpenMode == "" {
+			t.Errorf("job %d is %+v", i, j.Spec)
+		}
+		if p, err := d.Store.Payload(t.Context(), j.ID); err != nil || !slices.Contains(p.Environment, "A=b") || !strings.HasPrefix(p.Script, "#!/bin/sh\n#SBATCH") {
+			t.Errorf("job %d has payload %+v, %v", i, p, err)
+		}
+	}
+	for call, want := range map[string]string{
+		`{"dir":"/w","args":["--mem=lots"]}`:  "line 2 (b)",
+		`{"dir":"w"}`:                         "want the absolute path of a directory",
+		`{"dir":"/w","args":["--test-only"]}`: "a batch submits its jobs",
+	} {
+		status, _, e := submitLines(t, d, "", first, fmt.Sprintf(`{"name":"b","spec":{},"call":%s,"payload":{"script":"#!/bin/sh\n"}}`, call))
+		if said := fmt.Sprintf("%+v", e); status != 400 || !strings.Contains(said, want) {
+			t.Errorf("%s: %d %s, want %q", call, status, said, want)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (s *Server) jobRoutes(t *table) {
 	} {
 		t.add("POST", "/fed/v1/jobs/"+string(a.kind), v1.ForOwners, v1.ActRequest{}, v1.ActResponse{}, a.doc, nil, s.act(a.kind))
 	}
-	submit := batches{gate: s.gate, queue: s.queue, turns: share.NewTurns(1, 0)}
+	submit := batches{gate: s.gate, queue: s.queue, turns: share.NewTurns(1, 0), calls: calls{s.cfg.Now, s.getOptions}}
 	t.add("POST", "/fed/v1/jobs/submit", v1.ForAnybody, v1.BatchEntry{}, v1.BatchJob{}, "Submit jobs together, all or none: one in a line, and they name each other in their dependencies", nil,
 		submit.submit).lines()
 	states := stateList{store: s.cfg.Store, queue: s.queue}

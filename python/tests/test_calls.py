@@ -3,11 +3,14 @@ from __future__ import annotations
 import math
 import os
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fsub_client as fsub
+from fsub_client._http import Http
 
 pytest.importorskip("cloudpickle")
 
@@ -53,6 +56,47 @@ def test_executor() -> None:
         assert waiting.cancelled()
     with pytest.raises(RuntimeError):
         executor.submit(divide, 1, 1)
+
+
+def test_executor_sends_together(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that come while others are being sent are one request, in order; one that is refused spoils no other."""
+    posted = []
+    whole = Http.whole
+
+    def slow(self: Http, method: str, path: str, *args: Any, **more: Any) -> Any:
+        if path in ("/fed/v1/job", "/fed/v1/jobs/submit"):
+            posted.append(path)
+            if len(posted) == 1:
+                go.wait(30)
+        return whole(self, method, path, *args, **more)
+
+    monkeypatch.setattr(Http, "whole", slow)
+    go = threading.Event()
+    executor = fsub.Executor(hold=True)
+    try:
+        jobs = [executor.submit(divide, i, 1) for i in range(20)]
+        assert "being submitted" in repr(jobs[19])
+        go.set()
+        assert [j.id for j in jobs] == list(range(jobs[0].id, jobs[0].id + 20))
+        assert len(posted) < 5 and posted[-1] == "/fed/v1/jobs/submit"
+        go.clear()
+        del posted[:]
+        mixed = [executor.submit(divide, 1, 1)]
+        for memory in ("1G", "lots", "1G"):
+            executor._options["mem"] = memory
+            mixed.append(executor.submit(divide, 1, 1))
+        go.set()
+        with pytest.raises(fsub.Refused, match="(?i)mem"):
+            mixed[2].result(60)
+        with pytest.raises(fsub.Refused):
+            mixed[2].id
+        assert not mixed[2].cancel() and mixed[0].id < mixed[1].id < mixed[3].id
+        executor.client.release(mixed[:2] + mixed[3:])
+        assert [mixed[i].result(60) for i in (0, 1, 3)] == [1, 1, 1]
+    finally:
+        go.set()
+        executor.shutdown(cancel_futures=True)
+    assert all(j.cancelled() for j in jobs)
 
 
 def test_bad_results(client: fsub.Client) -> None:

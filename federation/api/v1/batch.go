@@ -17,6 +17,8 @@ type BatchEntry struct {
 	// PayloadOf is the name of an earlier entry whose script, arguments and environment this one has, too, where its own payload has none.
 	PayloadOf  string `json:"payload_of,omitempty"`
 	SubmitHost string `json:"submit_host,omitempty"`
+	// Call is as of a SubmitRequest. The script and the environment are this entry's own, or those of PayloadOf.
+	Call *Call `json:"call,omitempty"`
 }
 
 // BatchJob is a line of the answer to a batch: one for each entry, in the order of the entries, and then a last one with Jobs. An answer without the last one was cut: ask again

@@ -43,6 +43,7 @@ class Calls:
 
     def __init__(self, fn: Callable[..., Any], calls: Sequence[Any], key: str, options: Mapping[str, Any]) -> None:
         base = os.path.abspath(str(options.get("chdir") or os.getcwd()))
+        self.key = key
         self.inside = f".fsub/{key}"
         self.dir = os.path.join(base, self.inside)
         lib = self._library(base)
