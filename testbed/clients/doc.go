@@ -13,6 +13,9 @@
 //
 // which runs each client with a site's own commands, too: what fails there is not ours.
 //
+// TestOwn runs the tests that submitit and PSI/J have of themselves, with our commands and with a site's: what passes there must pass with ours. Those of PSI/J
+// are in a checkout of its sources, which FSUB_PSIJ names.
+//
 // TestWithin has the tasks of an array use the names that they have within their jobs, TestArraysNumber compares what the array's own one means there and
 // outside with what real commands say.
 package clients
