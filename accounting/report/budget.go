@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -12,6 +13,8 @@ type Budget struct {
 	Since, Until time.Time
 
 	Limit, Used, Running, Reserved, Daily float64
+
+	Closed []string // sentences: where the account is closed
 }
 
 var budgetColumns = []Column{{"used_percent", Percent}, {"used", Amount}, {"running", Amount}, {"reserved", Amount}, {"left", Amount}, {"limit", Amount}, {"at_end", Amount}, {"lasts_days", Amount}}
@@ -37,6 +40,13 @@ func Budgets(now time.Time, all []Budget) *Table {
 		}
 		t.Rows = append(t.Rows, Row{Keys: []string{b.Of, b.Unit, b.Period, b.Since.Format(time.DateOnly)},
 			Numbers: []Value{percent, b.Used, b.Running, b.Reserved, max(0, b.Limit-b.Used-b.Reserved), b.Limit, sum + b.Daily*max(0, b.Until.Sub(now).Hours()/24), lasts}})
+	}
+	for _, b := range all {
+		for _, text := range b.Closed {
+			if !slices.Contains(t.Notes, text) {
+				t.Notes = append(t.Notes, text)
+			}
+		}
 	}
 	if len(all) == 0 {
 		t.Notes = []string{NoBudgets}

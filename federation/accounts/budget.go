@@ -17,6 +17,12 @@ const (
 	CountsOwn    = "own"
 )
 
+// BudgetClose is the option that names the sites at which an account, or a user's association, is closed while its budget is used up: "all" for all sites.
+const (
+	BudgetClose = "BudgetClose"
+	CloseAll    = "all"
+)
+
 // BudgetPeriod is what a budget is for, in UTC; a week begins on Monday.
 type BudgetPeriod string
 

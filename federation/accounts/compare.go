@@ -138,7 +138,7 @@ func missing(r *Record, at *Import) Difference {
 		d.Commands = append(d.Commands, defaultAccount(r, at))
 	}
 	if r.Kind == QOS && len(set) > 0 { // add qos takes no options in older releases
-		d.Commands = [][]string{add, append(append([]string{"modify"}, words(r.Key, at.Cluster, true)...), append([]string{"set"}, set...)...)}
+		d.Commands = [][]string{add, at.Modify(r.Key, set...)}
 	}
 	return d
 }
@@ -148,13 +148,18 @@ func sent(option string, at *Import) bool {
 	return i >= 0 && !Options[i].Local && (at.Limits || option == "Fairshare")
 }
 
+// Modify are sacctmgr's words that set options of a record at a site.
+func (at *Import) Modify(k Key, set ...string) []string {
+	return slices.Concat([]string{"modify"}, words(k, at.Cluster, true), []string{"set"}, set)
+}
+
 func differ(r, o *Record, at *Import) []Difference {
 	var out []Difference
 	add := func(option, ours, theirs string, commands [][]string) {
 		out = append(out, Difference{r.Key, Differs, option, ours, theirs, commands})
 	}
 	modify := func(set ...string) [][]string {
-		return [][]string{append(append(append([]string{"modify"}, words(r.Key, at.Cluster, true)...), "set"), set...)}
+		return [][]string{at.Modify(r.Key, set...)}
 	}
 	if r.Kind == Account && r.Parent != o.Parent {
 		add("Parent", r.Parent, o.Parent, modify("Parent="+r.Parent))

@@ -141,6 +141,7 @@ var Options = []Option{
 	{Name: "BudgetSoft", Of: all3, form: count, Local: true},
 	{Name: "BudgetEnd", Of: all3, form: count, Local: true},
 	{Name: BudgetCounts, Of: all3, form: choice, Local: true},
+	{Name: BudgetClose, Of: both, form: names, Local: true},
 	{Name: "QOS", Alias: []string{"QosLevel"}, Of: both, form: names, assoc: "qos"},
 	{Name: "DefaultQOS", Of: both, assoc: "default.qos"},
 }

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/closing"
 	"fsub/federation/driver"
 	"fsub/federation/plain"
 	"fsub/federation/share"
@@ -29,6 +30,8 @@ type Accounts struct {
 	Members func() []*federation.Site
 	Users   identity.Users // of this machine; nil: not known
 	Ledger  ledger.Books   // nil: there is none
+	// Closed are the accounts that are closed at sites because their budgets are used up; nil: none is.
+	Closed func(context.Context) ([]closing.Closed, error)
 }
 
 // Sees reports whether a caller may know of a user's association, in the tree or at a site: it is his own or of an account that he coordinates, or he is
@@ -91,6 +94,9 @@ func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts
 		return nil, errNoBooks
 	}
 	if err := s.mayAdd(ctx, c, edits); err != nil {
+		return nil, err
+	}
+	if err := s.knowClosing(edits); err != nil {
 		return nil, err
 	}
 	changes, err := s.Books.Edit(ctx, editorOf(c), edits, why, dry)
@@ -172,17 +178,41 @@ func (s *Accounts) site(ctx context.Context, name string) (driver.AccountKeeper,
 	if keeper == nil {
 		return nil, nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with its own accounting is known; see: fed site list", name), Alone: true}
 	}
-	at, err := readAt(ctx, keeper)
+	at, err := s.readAt(ctx, keeper, name)
 	if err != nil {
 		return nil, nil, &federation.SlurmError{Kind: editErrorKind(err), Text: err.Error(), Alone: true}
 	}
 	return keeper, at, nil
 }
 
-// readAt reads a site's accounting. Others have their turns meanwhile.
-func readAt(ctx context.Context, keeper driver.AccountKeeper) (*accounts.Import, error) {
+// readAt reads a site's accounting, with what is closed there as if it were open. Others have their turns meanwhile.
+func (s *Accounts) readAt(ctx context.Context, keeper driver.AccountKeeper, site string) (*accounts.Import, error) {
 	defer share.Idle(ctx)()
-	return keeper.ReadAccounts(ctx)
+	at, err := keeper.ReadAccounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.closed(ctx)
+	closing.Hide(at, s.Books.Tree(), federation.SiteName(site), all)
+	return at, err
+}
+
+func (s *Accounts) closed(ctx context.Context) ([]closing.Closed, error) {
+	if s.Closed == nil {
+		return nil, nil
+	}
+	return s.Closed(ctx)
+}
+
+// closedAt are sentences about what is closed at a site.
+func (s *Accounts) closedAt(ctx context.Context, site string) (lines []string) {
+	all, _ := s.closed(ctx) // it was read before
+	for i := range all {
+		if string(all[i].Site) == site {
+			lines = append(lines, all[i].Text())
+		}
+	}
+	return lines
 }
 
 func editErrorKind(err error) error {
@@ -225,7 +255,7 @@ func (s *Accounts) Sync(r *http.Request, _ identity.Caller, q *v1.SyncAccounts) 
 	}
 	drop := func(k accounts.Key) bool { return q.RemoveAll || q.Remove && made[k] }
 	found := s.Books.Tree().Compare(at, drop)
-	out := v1.AccountDrift{Differences: make([]v1.AccountDifference, len(found))}
+	out := v1.AccountDrift{Differences: make([]v1.AccountDifference, len(found)), Notices: s.closedAt(ctx, q.Site)}
 	for i := range found {
 		out.Differences[i] = v1.AccountDifferenceOf(q.Site, &found[i])
 	}
@@ -238,7 +268,7 @@ func (s *Accounts) Sync(r *http.Request, _ identity.Caller, q *v1.SyncAccounts) 
 		}
 	}
 	if slices.ContainsFunc(found, func(d accounts.Difference) bool { return len(d.Commands) > 0 }) {
-		if err := s.readBack(ctx, keeper, drop, found, out.Differences); err != nil {
+		if err := s.readBack(ctx, keeper, q.Site, drop, found, out.Differences); err != nil {
 			out.Errors = append(out.Errors, fmt.Sprintf("it was told, and did not show the result: %v", err))
 		}
 	}
@@ -266,8 +296,8 @@ func (s *Accounts) mend(ctx context.Context, keeper driver.AccountKeeper, site s
 }
 
 // readBack looks at what has become of the differences: an accounting may answer well and do nothing.
-func (s *Accounts) readBack(ctx context.Context, keeper driver.AccountKeeper, drop func(accounts.Key) bool, found []accounts.Difference, out []v1.AccountDifference) error {
-	at, err := readAt(ctx, keeper)
+func (s *Accounts) readBack(ctx context.Context, keeper driver.AccountKeeper, site string, drop func(accounts.Key) bool, found []accounts.Difference, out []v1.AccountDifference) error {
+	at, err := s.readAt(ctx, keeper, site)
 	if err != nil {
 		return err
 	}
@@ -299,6 +329,7 @@ func (s *Accounts) Drift(r *http.Request, c identity.Caller, q v1.SiteNames) (v1
 		}
 		found := s.Books.Tree().Compare(at, func(accounts.Key) bool { return false })
 		agrees[name] = len(found) == 0
+		out.Notices = append(out.Notices, s.closedAt(r.Context(), name)...)
 		for i := range found {
 			out.Differences = append(out.Differences, v1.AccountDifferenceOf(name, &found[i]))
 		}

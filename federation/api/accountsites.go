@@ -57,6 +57,26 @@ func (s *Accounts) Elsewhere(c identity.Caller, site *federation.Site, all bool,
 	return lines
 }
 
+// knowClosing refuses names of sites in BudgetClose that keep no accounting here.
+func (s *Accounts) knowClosing(edits []accounts.Edit) error {
+	known := s.keepers()
+	for i := range edits {
+		for option, value := range edits[i].Set {
+			o, err := accounts.OptionOf(edits[i].Kind, option)
+			if err != nil || o.Name != accounts.BudgetClose {
+				continue
+			}
+			value, _ = o.Value("", value) // what it takes away needs not be known
+			for name := range strings.SplitSeq(value, ",") {
+				if name != "" && name != accounts.CloseAll && known[federation.SiteName(name)] == nil {
+					return invalid("invalid value %q of %s: no site of this name keeps its own accounting: want all, or names of sites; see: fed site list", name, o.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // someNames lists a few names.
 func someNames(all []string) string {
 	const most = 4

@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/closing"
 	"fsub/federation/driver"
 	"fsub/federation/fairshare"
 	"fsub/testbed/apitest"
@@ -137,6 +138,31 @@ func TestCoordinatorsAndTheTree(t *testing.T) {
 	for _, path := range []string{"/fed/v1/accounts/sync", "/fed/v1/accounts/import"} {
 		if code := as(t, bob, d.Socket, "POST", path, v1.SyncAccounts{Site: "alpha"}, nil); code != 403 {
 			t.Errorf("bob at %s: status %d", path, code)
+		}
+	}
+}
+
+// What is closed by a used budget is no difference, and is told. Sites that nobody knows are refused.
+func TestClosedAccounts(t *testing.T) {
+	a, site := treeOfTwo(t)
+	site.at.Records = []accounts.Record{{Key: accounts.AccountKey("physics"), Parent: accounts.Root, Coordinators: []string{"bob"}, Set: accounts.Settings{closing.Option: closing.Shut}}}
+	closed := []closing.Closed{{Site: "alpha", Key: accounts.AccountKey("physics"), State: closing.Held, Before: "50", Why: "it has spent $5.00 of $5.00 this day"}}
+	a.Closed = func(context.Context) ([]closing.Closed, error) { return closed, nil }
+	d := apitest.Start(t, api.Config{Users: testUsers, Coordinators: a.Books, Accounts: a})
+	var out v1.AccountDrift
+	as(t, 0, d.Socket, "GET", "/fed/v1/accounts/drift", nil, &out)
+	for _, diff := range out.Differences {
+		if diff.Option == closing.Option {
+			t.Errorf("a difference: %+v", diff)
+		}
+	}
+	if len(out.Notices) != 1 || !strings.Contains(out.Notices[0], "account physics is closed at alpha") {
+		t.Errorf("notices: %q", out.Notices)
+	}
+	for value, want := range map[string]int{"alpha": 200, "all": 200, "-1": 200, "-alpha": 200, "alfa": 400} {
+		q := v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.Account, Name: "physics", Set: map[string]string{"BudgetClose": value}}}}
+		if code := as(t, 0, d.Socket, "POST", "/fed/v1/accounts", q, nil); code != want {
+			t.Errorf("BudgetClose=%s: status %d, want %d", value, code, want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/closing"
 	"fsub/federation/quota"
 	"fsub/federation/share"
 )
@@ -40,8 +41,10 @@ type books struct {
 	Stand func() bool
 	Wake  func()
 	Tree  func() *accounts.Tree // nil: there is none
-	Sites func() []*federation.Site
-	Now   func() time.Time
+	// Closed are the accounts that are closed at sites.
+	Closed func(context.Context) ([]closing.Closed, error)
+	Sites  func() []*federation.Site
+	Now    func() time.Time
 }
 
 func invalid(format string, args ...any) error {
@@ -112,8 +115,12 @@ func (b *books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller, 
 func (b *books) Report(ctx context.Context, c identity.Caller, spec report.Spec, at time.Time) (*report.Table, error) {
 	if spec.Kind == "budget" {
 		var all []report.Budget
-		for _, s := range b.budgets(ctx, c) {
-			all = append(all, s.Report())
+		budgets, err := b.budgets(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		for i := range budgets {
+			all = append(all, budgets[i].Report())
 		}
 		return report.Budgets(at, all), nil
 	}

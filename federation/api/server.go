@@ -122,7 +122,7 @@ func NewServer(c Config) *Server {
 		stopping: make(chan struct{}),
 	}
 	s.daemons = daemons{all: c.Daemons, store: c.Store}
-	s.books = books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Open: c.OpenSums, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
+	s.books = books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Open: c.OpenSums, Budgets: c.Budgets, Stand: c.BudgetsStand, Closed: c.Accounts.Closed, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
 	s.whatIf.Foreseer, _ = c.Controller.(foreseer)
 	s.whatIf.Policy = c.Policy
 	s.browsers.Book, s.browsers.Log, s.browsers.Now, s.browsers.Address = signin.New(c.Store, c.Now), c.Store, c.Now, c.WebAddress

@@ -149,7 +149,11 @@ type Reader struct {
 	old  map[accounts.Key]map[int64]*used
 	cut  int64     // the first day that is not in old
 	next time.Time // when old is to be read again
+	has  atomic.Bool
 }
+
+// HasRead reports whether the books were ever read. It may be called while the Reader is in use.
+func (r *Reader) HasRead() bool { return r.has.Load() }
 
 // NewReader returns what reads the books for b. It is to be made, and read once, before anything is charged.
 func NewReader(b *Book, books Books) *Reader {
@@ -211,6 +215,7 @@ func (r *Reader) Read(ctx context.Context, now time.Time) error {
 		}
 	}
 	r.book.Booked.fresh.Store(out)
+	r.has.Store(true)
 	return nil
 }
 

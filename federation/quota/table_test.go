@@ -18,6 +18,7 @@ var notLimits = map[string]string{
 	"BudgetWarn":   "a level of a budget, at which it is reported",
 	"BudgetSoft":   "a level of a budget, from which on jobs go last",
 	"BudgetCounts": "what counts for budgets",
+	"BudgetClose":  "where an account is closed by a used budget",
 	"BudgetEnd":    "how long jobs may run on, once a budget is used up",
 }
 

@@ -21,13 +21,19 @@ func startDaemon(t *testing.T) { t.Helper(); startDaemonBy(t, true) }
 
 func startDaemonBy(t *testing.T, command bool) {
 	t.Helper()
+	startDaemonWhere(t, func(string) bool { return command })
+}
+
+// startDaemonWhere has it use slurmrestd at the other sites.
+func startDaemonWhere(t *testing.T, command func(site string) bool) {
+	t.Helper()
 	err := world.StartDaemon(t.Context(), func(config map[string]any) {
 		os.RemoveAll(config["state_dir"].(string))
-		if !command {
-			return
-		}
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
+			if !command(fmt.Sprint(site["name"])) {
+				continue
+			}
 			site["account_command"] = []string{"/usr/bin/env", fmt.Sprintf("%s=%s:%v", sacctmgrAt, world.Bed.Dir(), site["name"]), killAfter + "=" + fuse(), os.Args[0]}
 		}
 	})

@@ -119,7 +119,7 @@ type SyncAccounts struct {
 type AccountDrift struct {
 	Differences []AccountDifference `json:"differences"`
 	Errors      []string            `json:"errors,omitempty"`
-	// Notices tell which jobs run at a site under another account than the one that pays for them.
+	// Notices tell which jobs run at a site under another account than the one that pays for them, and which accounts are closed there because their budgets are used up.
 	Notices []string `json:"notices,omitempty"`
 }
 

@@ -81,6 +81,8 @@ type Budget struct {
 	Running  float64       `json:"running"`  // what the others have come to so far
 	Reserved float64       `json:"reserved"` // the most that live jobs may come to
 	Daily    float64       `json:"daily"`    // what a day of the last four weeks came to
+	// Closed tells at which sites the account is closed because a budget of it is used up: BudgetClose.
+	Closed []string `json:"closed,omitempty"`
 }
 
 // Report is b as a report has it.
@@ -92,7 +94,7 @@ func (b *Budget) Report() report.Budget {
 	if b.TRES != "" {
 		unit = b.TRES + " minutes"
 	}
-	return report.Budget{Of: of, Unit: unit, Period: b.Period, Since: b.Since, Until: b.Until, Limit: b.Limit, Used: b.Used, Running: b.Running, Reserved: b.Reserved, Daily: b.Daily}
+	return report.Budget{Of: of, Unit: unit, Period: b.Period, Since: b.Since, Until: b.Until, Limit: b.Limit, Used: b.Used, Running: b.Running, Reserved: b.Reserved, Daily: b.Daily, Closed: b.Closed}
 }
 
 // BooksCheck is what the ledger and a site's own accounting say of some UTC days.

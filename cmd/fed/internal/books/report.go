@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,18 @@ func newBudgetReportCommand() *cobra.Command {
 			if len(all) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), report.NoBudgets)
 			}
-			return o.write(cmd.OutOrStdout(), report.Budgets(time.Now(), budgetsOf(all)))
+			if err := o.write(cmd.OutOrStdout(), report.Budgets(time.Now(), budgetsOf(all))); err != nil {
+				return err
+			}
+			var said []string
+			for i := range all {
+				said = append(said, all[i].Closed...)
+			}
+			slices.Sort(said)
+			for _, text := range slices.Compact(said) {
+				fmt.Fprintln(cmd.ErrOrStderr(), text)
+			}
+			return nil
 		}}
 	o.Flags(cmd)
 	o.formatFlags(cmd)

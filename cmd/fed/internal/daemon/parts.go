@@ -26,6 +26,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/queue"
 	"fsub/federation/api/submission"
+	"fsub/federation/closing"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
@@ -243,7 +244,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 
 // accounts is what the API makes of the account tree.
 func (p *parts) accounts() api.Accounts {
-	return api.Accounts{Books: p.books, Sites: p.members.keepers}
+	return api.Accounts{Books: p.books, Sites: p.members.keepers, Closed: closing.In(p.store).List}
 }
 
 // run lets the parts work, and what else is given, until ctx is done or one of them fails. l is the socket.
@@ -266,6 +267,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
 	g.Go(func() error { return followBooks(ctx, p.spent, p.logOf("ledger")) })
+	g.Go(func() error { return p.closer().Run(ctx) })
 	g.Go(func() error { return p.fleet.Run(ctx, p.logOf("metrics")) })
 	if err := p.runTraces(ctx, g); err != nil {
 		return err

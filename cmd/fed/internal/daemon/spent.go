@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/cmd/fed/internal/config"
+	"fsub/federation/closing"
 	"fsub/federation/quota"
 )
 
@@ -36,4 +37,10 @@ func followBooks(ctx context.Context, r *quota.Reader, log *slog.Logger) error {
 			}
 		}
 	}
+}
+
+// closer closes the accounts of used budgets at sites, as the account tree says.
+func (p *parts) closer() *closing.Keeper {
+	return closing.New(closing.Config{Tree: p.books.Tree, Budgets: p.quota.Standings, Stand: func() bool { return p.spent.HasRead() && p.quota.Stands() }, Sites: p.members.keepers,
+		Closed: closing.In(p.store), Commit: p.store.Commit, Notify: p.notices.tell, Logger: p.logOf("accounts")})
 }
