@@ -268,9 +268,9 @@ func TestUpdateMakesNoRing(t *testing.T) {
 	b.wait(time.Second)
 	first := ids[0]
 	for want, on := range map[string]federation.JobID{
-		"Job dependency problem: a job cannot wait for itself": first,
+		"Job dependency problem: a job cannot wait for itself":                                                                             first,
 		fmt.Sprintf("Circular job dependency: %[1]d waits for %[3]d, %[3]d waits for %[2]d, %[2]d waits for %[1]d", first, ids[1], ids[2]): ids[2],
-		"Circular job dependency: ..., and ": ids[14],
+		"Circular job dependency: ..., and ":                                                                                               ids[14],
 	} {
 		seq, err := b.store.AddRequest(t.Context(), change(first, "dependency", "afterany:"+on.String()))
 		if err != nil {
