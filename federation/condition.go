@@ -33,6 +33,8 @@ const (
 	CondNoAccounting ConditionName = "NO_ACCOUNTING"
 	// CondOldPrices: prices that its machines are rented by are older than max_age.
 	CondOldPrices ConditionName = "OLD_PRICES"
+	// CondBadPart: gangs are kept off a switch or block of it that failures were laid to.
+	CondBadPart ConditionName = "BAD_PART"
 )
 
 // Advice says what a condition means for jobs, and what an operator may do.
@@ -58,6 +60,8 @@ func (n ConditionName) Advice() string {
 		return "jobs run on; the fate of lost ones, their usage and new accounts wait for slurmdbd"
 	case CondOldPrices:
 		return "jobs go where it was cheapest then; let the daemon ask the cloud's price list (docs/prices.md), then run: fed offers refresh"
+	case CondBadPart:
+		return "gangs go to other nodes, jobs of one node run there; fed health says why, and when it is repaired, run: fed health reset part:SITE/NAME"
 	}
 	return ""
 }

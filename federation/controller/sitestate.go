@@ -215,7 +215,7 @@ func (st *standings) remove(ctx context.Context, s *site) {
 
 // conditionNames are the names of all conditions, the worst first.
 var conditionNames = []federation.ConditionName{federation.CondLost, federation.CondReturned, federation.CondNotSeen, federation.CondTokenRefused, federation.CondNoAnswer,
-	federation.CondRestored, federation.CondNodesSilent, federation.CondTokenExpires, federation.CondNoAccounting, federation.CondOldPrices}
+	federation.CondRestored, federation.CondNodesSilent, federation.CondTokenExpires, federation.CondNoAccounting, federation.CondOldPrices, federation.CondBadPart}
 
 // note compares what is wrong with a site with what was wrong before, and writes the difference to its history.
 func (w *watch) note(s *site) {

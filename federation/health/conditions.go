@@ -2,7 +2,9 @@ package health
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -50,8 +52,29 @@ func SiteConditions(s *federation.Site, returned time.Time, restored *federation
 		if o.OldPrices != "" {
 			add(federation.CondOldPrices, time.Time{}, o.OldPrices)
 		}
+		if text := badParts(o); text != "" {
+			add(federation.CondBadPart, time.Time{}, text)
+		}
 	}
 	return out
+}
+
+// badParts tells which switches and blocks of a site gangs are kept off; "": none.
+func badParts(o *federation.Observation) string {
+	below := map[string]int{}
+	for i := range o.Nodes {
+		if part := o.Nodes[i].BadPart; part != "" {
+			below[part]++
+		}
+	}
+	var text []string
+	for _, part := range slices.Sorted(maps.Keys(below)) {
+		text = append(text, fmt.Sprintf("%s (nodes below it: %d)", part, below[part]))
+	}
+	if len(text) == 0 {
+		return ""
+	}
+	return "gangs are kept off " + strings.Join(text, ", ")
 }
 
 // Silent says that at least half of a site's nodes do not respond, of those that should; "" if fewer are silent. Those that spare names do not count.

@@ -40,7 +40,7 @@ type Standing struct {
 func NewEngine(rules []Rule, look func(federation.NodeID) Standing) *Engine {
 	e := &Engine{rules: rules, look: look, nodes: newNodeBook(), jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
 		likes: newLikes(), lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
-	e.Fabric = Fabric{rule: e.rule(rulePart), look: look, breakers: e.breakers, gangs: map[federation.SiteName]*gangBook{}}
+	e.Fabric = Fabric{rule: e.rule(RulePart), look: look, breakers: e.breakers, gangs: map[federation.SiteName]*gangBook{}}
 	return e
 }
 

@@ -20,8 +20,8 @@ import (
 // average at the most, and if no single node, and no other part beside it, explains it as well. What a gang is
 // remembered for is not stored: after a restart it is learnt again. That a part is blamed is stored, as a breaker.
 
-// rulePart names the rule.
-const rulePart = "bad-part"
+// RulePart lays failures of gangs to a part of the fabric that they share.
+const RulePart = "bad-part"
 
 const (
 	partOdds   = 2000    // so much better than chance, for each part of the site
@@ -75,8 +75,8 @@ func (b *gangBook) add(run gangRun) {
 	}
 }
 
-// partBreaker names the breaker that keeps gangs off a part of a site.
-func partBreaker(site federation.SiteName, part string) string {
+// PartBreaker names the breaker that keeps gangs off a part of a site.
+func PartBreaker(site federation.SiteName, part string) string {
 	return "part:" + string(site) + "/" + part
 }
 
@@ -222,7 +222,7 @@ func (fb *Fabric) judge(b *gangBook, x *Ended, site int) []Finding {
 	r, now, last := fb.rule, x.At, &b.runs[len(b.runs)-1]
 	since := now.Add(-r.Within)
 	cleared := func(part string) (t time.Time) {
-		if k := fb.breakers[partBreaker(x.Site, part)]; k != nil {
+		if k := fb.breakers[PartBreaker(x.Site, part)]; k != nil {
 			t = k.Reset
 		}
 		return t
@@ -298,7 +298,7 @@ func (fb *Fabric) blame(b *gangBook, f *Finding) {
 	if fb.rule.Act == ActNotify || f.Denied != "" {
 		return
 	}
-	name := partBreaker(f.Node.Site, part)
+	name := PartBreaker(f.Node.Site, part)
 	k := fb.breakers[name]
 	if k == nil {
 		k = &Breaker{Name: name, Drains: map[string][]drains{}}
@@ -311,8 +311,8 @@ func (fb *Fabric) blame(b *gangBook, f *Finding) {
 
 // Breaker names the breaker that a finding has opened: that of its rule, or of the part of the fabric that is blamed.
 func (f *Finding) Breaker() string {
-	if f.Rule == rulePart {
-		return partBreaker(f.Node.Site, f.Node.Name)
+	if f.Rule == RulePart {
+		return PartBreaker(f.Node.Site, f.Node.Name)
 	}
 	return f.Rule
 }
@@ -332,13 +332,13 @@ func (s *suspicion) why() string {
 
 // keptOff reports whether gangs are kept off a part of a site now.
 func (fb *Fabric) keptOff(site federation.SiteName, part string, now time.Time) bool {
-	b := fb.breakers[partBreaker(site, part)]
+	b := fb.breakers[PartBreaker(site, part)]
 	return b != nil && !b.Open.IsZero() && now.Before(b.Until)
 }
 
 // KeptOff returns the parts of a site that gangs are kept off now, in order of name.
 func (fb *Fabric) KeptOff(site federation.SiteName, now time.Time) (parts []string) {
-	prefix := partBreaker(site, "")
+	prefix := PartBreaker(site, "")
 	for name, b := range fb.breakers {
 		if part, ok := strings.CutPrefix(name, prefix); ok && !b.Open.IsZero() && now.Before(b.Until) {
 			parts = append(parts, part)
@@ -351,7 +351,7 @@ func (fb *Fabric) KeptOff(site federation.SiteName, now time.Time) (parts []stri
 // Over closes the breakers of parts of a site whose time is over, and reports whether there were any, and when the next
 // one's is; zero: there is none. What was seen there still counts: one gang more that fails is enough.
 func (fb *Fabric) Over(site federation.SiteName, now time.Time) (some bool, next time.Time) {
-	prefix := partBreaker(site, "")
+	prefix := PartBreaker(site, "")
 	for _, name := range slices.Sorted(maps.Keys(fb.breakers)) {
 		b := fb.breakers[name]
 		if b.Open.IsZero() || !strings.HasPrefix(name, prefix) {
@@ -373,7 +373,7 @@ func (fb *Fabric) unblame(site federation.SiteName, part string) {
 	if b == nil {
 		return
 	}
-	cleared := fb.breakers[partBreaker(site, part)].Reset
+	cleared := fb.breakers[PartBreaker(site, part)].Reset
 	for i := range b.runs {
 		if g := &b.runs[i]; g.at.After(cleared) && slices.Contains(g.above, part) {
 			g.blamed = false

@@ -80,7 +80,7 @@ func Rules() []Rule {
 			Jobs: 5, Users: 2, Likes: 3, Alone: true, Within: time.Hour, Act: ActSuspect, For: 30 * time.Minute},
 		{Name: "slow", What: "like jobs run faster elsewhere", Codes: []Code{CodeSlow},
 			Jobs: 5, Likes: 2, Within: day, Act: ActSuspect, For: 4 * time.Hour},
-		{Name: rulePart, What: "gangs below one switch or in one block fail or are slow, and do well elsewhere: gangs are kept off it",
+		{Name: RulePart, What: "gangs below one switch or in one block fail or are slow, and do well elsewhere: gangs are kept off it",
 			Jobs: 3, Within: week, Act: ActSuspect, For: day},
 		{Name: "clock-wrong", What: "the node's health check finds a wrong clock", Codes: []Code{"check-clock"},
 			Jobs: 1, Within: time.Hour, Act: ActNotify},
@@ -121,7 +121,7 @@ func WithOverrides(by map[string]Override) ([]Rule, error) {
 		}
 		r := &rules[i]
 		acts := []Act{ActOff, ActNotify, ActSuspect, ActDrain}
-		if name == rulePart {
+		if name == RulePart {
 			acts = acts[:3]
 		}
 		if r.Nodes > 0 {
