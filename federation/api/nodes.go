@@ -88,10 +88,10 @@ func (s *nodes) List(ctx context.Context, _ identity.Caller, q v1.NodeQuery) ([]
 		return nil, invalidNodes(err)
 	}
 	out := make([]v1.Node, 0, len(chosen))
-	suspected := s.suspicions()
+	suspicion := s.suspicions()
 	for i := range chosen {
 		v := s.describe(&chosen[i])
-		v.Suspected = suspected[chosen[i].id()]
+		v.Suspected = suspicion(&chosen[i])
 		out = append(out, v)
 	}
 	return out, nil
@@ -116,26 +116,37 @@ func (s *nodes) Show(r *http.Request, _ identity.Caller) (v1.Node, error) {
 		return v1.Node{}, answer.OfStore(err, answer.NoContact)
 	}
 	n := s.describe(&all[i])
-	n.Suspected = s.suspicions()[id]
+	n.Suspected = s.suspicions()(&all[i])
 	for _, e := range events {
 		n.History = append(n.History, v1.NodeWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Wanted: e.Wanted, Why: e.Why})
 	}
 	return n, nil
 }
 
-// suspicions are why nodes are avoided for a while.
-func (s *nodes) suspicions() map[federation.NodeID]*v1.Suspicion {
-	if s.Rules == nil {
-		return nil
-	}
-	out := map[federation.NodeID]*v1.Suspicion{}
-	report := s.Rules()
-	for i := range report.Nodes {
-		if n := &report.Nodes[i]; s.Now().Before(n.Until) {
-			out[n.Node] = &v1.Suspicion{Rule: n.Rule, Until: n.Until, Why: n.Why}
+// suspicions tell why a node is avoided for a while: by all new jobs, or by gangs for a switch or block above it.
+func (s *nodes) suspicions() func(*memberNode) *v1.Suspicion {
+	nodes, parts := map[federation.NodeID]*v1.Suspicion{}, map[string]*health.Breaker{}
+	if s.Rules != nil {
+		report := s.Rules()
+		for i := range report.Nodes {
+			if n := &report.Nodes[i]; s.Now().Before(n.Until) {
+				nodes[n.Node] = &v1.Suspicion{Rule: n.Rule, Until: n.Until, Why: n.Why}
+			}
+		}
+		for i := range report.Breakers {
+			parts[report.Breakers[i].Name] = &report.Breakers[i]
 		}
 	}
-	return out
+	return func(m *memberNode) *v1.Suspicion {
+		if own := nodes[m.id()]; own != nil || m.node.BadPart == "" {
+			return own
+		}
+		b := parts[health.PartBreaker(m.site.Name, m.node.BadPart)]
+		if b == nil || b.Open.IsZero() {
+			return nil
+		}
+		return &v1.Suspicion{Rule: health.RulePart, Until: b.Until, Why: "gangs are kept off " + m.node.BadPart + ": " + b.Why}
+	}
 }
 
 func (s *nodes) describe(m *memberNode) v1.Node {

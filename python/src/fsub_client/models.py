@@ -742,6 +742,8 @@ class Site(Model):
     # how whole the free GPUs are, by type; none: that is not known
     fragments: Optional[List[FreeGPUs]] = None
     gpus_idle_held: int = 0
+    # JobsIdleHeld are jobs that run and leave idle what they hold, by the rule of health idle-held, and GPUsIdleHeld
+    # the GPUs that they hold.
     jobs_idle_held: int = 0
     # when an operator said that it is gone
     lost: Optional[datetime] = None
