@@ -11,7 +11,7 @@ import (
 func (o *Observation) Same(p *Observation) bool {
 	return o.Cluster == p.Cluster && o.Version == p.Version && o.Mode == p.Mode && o.OnlyUser == p.OnlyUser && o.SlurmUser == p.SlurmUser && o.NoSlurm == p.NoSlurm && o.Accounting == p.Accounting && o.Credential == p.Credential && o.CredentialEnds.Equal(p.CredentialEnds) && o.OldPrices == p.OldPrices && o.PricedAt.Equal(p.PricedAt) &&
 		o.PendingJobs == p.PendingJobs && o.MaxJobSeen == p.MaxJobSeen && slices.Equal(o.Lacks, p.Lacks) && slices.Equal(o.Warnings, p.Warnings) &&
-		slices.Equal(o.Licenses, p.Licenses) && slices.Equal(o.StrictQOS, p.StrictQOS) && by(o.Running, p.Running, sameRunning) && by(o.Waiting, p.Waiting, sameWaiting) && by(o.Nodes, p.Nodes, sameNode) &&
+		slices.Equal(o.Licenses, p.Licenses) && maps.Equal(o.StrictQOS, p.StrictQOS) && by(o.Running, p.Running, sameRunning) && by(o.Waiting, p.Waiting, sameWaiting) && by(o.Nodes, p.Nodes, sameNode) &&
 		by(o.Partitions, p.Partitions, samePartition) && by(o.Reservations, p.Reservations, sameReservation) && o.Tree.Same(p.Tree) &&
 		by(o.Accounts, p.Accounts, sameAccount) && (o.Associations == nil) == (p.Associations == nil) &&
 		maps.EqualFunc(o.Associations, p.Associations, func(a, b []Association) bool { return by(a, b, sameAssociation) })

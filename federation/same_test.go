@@ -35,7 +35,7 @@ func TestSame(t *testing.T) {
 			each(path+"[0]", func(o *Observation) reflect.Value { return at(o).Index(0) })
 		case v.Kind() == reflect.Pointer:
 			each(path, func(o *Observation) reflect.Value { return at(o).Elem() })
-		case v.Kind() == reflect.Map:
+		case v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Slice:
 			each(path+"[x]", func(o *Observation) reflect.Value { return at(o).MapIndex(reflect.ValueOf("x")).Index(0) })
 		}
 		o := make()

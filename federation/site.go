@@ -58,8 +58,8 @@ type Observation struct {
 	Associations Associations
 	Accounts     []Account // in the order of the site's accounting; nil where Associations is
 
-	// StrictQOS are the QOS that have the site refuse a job which asks for more than they allow; with others it waits.
-	StrictQOS []StrictQOS
+	// StrictQOS are the QOS that have the site refuse a job which asks for more than they allow (DenyOnLimit), each with the longest time limit of a job; with others it waits.
+	StrictQOS map[string]time.Duration
 
 	// OnlyUser is the one user (by the site's name) for whom the site's token acts; "": it acts for all.
 	OnlyUser string
@@ -91,12 +91,6 @@ func (o *Observation) Node(name string) *Node {
 		return nil
 	}
 	return &o.Nodes[i]
-}
-
-// StrictQOS is a QOS with the flag DenyOnLimit.
-type StrictQOS struct {
-	Name    string
-	MaxWall time.Duration // of one job
 }
 
 // Partition is a Slurm partition. A zero limit means none.

@@ -16,7 +16,7 @@ import (
 type associations struct {
 	list     federation.Associations
 	accounts []federation.Account
-	strict   []federation.StrictQOS
+	strict   map[string]time.Duration
 	read     time.Time
 	after    int    // how many changes of the federation's own it was read after
 	down     string // why slurmdbd does not answer; "": it does
@@ -124,14 +124,15 @@ func (m *members) readAssociations(ctx context.Context) (associations, error) {
 }
 
 // strictQOS are the site's QOS with DenyOnLimit and a limit of time. None where slurmrestd does not tell of them: slurmctld refuses their jobs then.
-func (m *members) strictQOS(ctx context.Context) (out []federation.StrictQOS) {
+func (m *members) strictQOS(ctx context.Context) map[string]time.Duration {
 	var a wire.QOSResponse
 	if err := m.c.do(ctx, request{op: "qos", method: http.MethodGet, db: true, path: wire.PathDBQOS}, &a); err != nil {
 		return nil
 	}
+	out := map[string]time.Duration{}
 	for _, q := range a.QOS {
 		if longest := q.Limits.Max.WallClock.Per.Job; q.Flags.Has(restWords["DenyOnLimit"]) && longest.Set && !longest.Infinite {
-			out = append(out, federation.StrictQOS{Name: q.Name, MaxWall: time.Duration(longest.Value()) * time.Minute})
+			out[q.Name] = time.Duration(longest.Value()) * time.Minute
 		}
 	}
 	return out

@@ -210,10 +210,9 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 		return nil
 	}
 	qos := cmp.Or(job.Spec.QOS, defaultQOS(site, own))
-	for _, q := range site.Seen.StrictQOS {
-		if limit := job.Needs().TimeLimit; q.Name == qos && limit > q.MaxWall { // without a limit the job gets the QOS's
-			return forGood(reasons.QOSTime, codes.QOSTooLong, shortTime(limit), q.Name, shortTime(q.MaxWall))
-		}
+	longest, strict := site.Seen.StrictQOS[qos]
+	if limit := job.Needs().TimeLimit; strict && limit > longest { // without a limit the job gets the QOS's
+		return forGood(reasons.QOSTime, codes.QOSTooLong, shortTime(limit), qos, shortTime(longest))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func sameReservation(a, b federation.Reservation) bool {
 func sameRightsSeen(a, b *federation.Observation) bool {
 	limited := func(p federation.Partition) bool { return len(p.AllowAccounts)+len(p.DenyAccounts) > 0 }
 	rootOnly := func(p federation.Partition) bool { return p.RootOnly }
-	return a.OnlyUser == b.OnlyUser && a.SlurmUser == b.SlurmUser && slices.Equal(a.StrictQOS, b.StrictQOS) && rootQOS(a) == rootQOS(b) &&
+	return a.OnlyUser == b.OnlyUser && a.SlurmUser == b.SlurmUser && maps.Equal(a.StrictQOS, b.StrictQOS) && rootQOS(a) == rootQOS(b) &&
 		slices.ContainsFunc(a.Partitions, limited) == slices.ContainsFunc(b.Partitions, limited) &&
 		slices.ContainsFunc(a.Partitions, rootOnly) == slices.ContainsFunc(b.Partitions, rootOnly) &&
 		(a.Associations == nil) == (b.Associations == nil) &&

@@ -3,6 +3,7 @@ package place
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -25,7 +26,7 @@ func TestTokenOfOneUser(t *testing.T) {
 // Which QOS a job gets that names none is a right like others: where it changes, jobs are judged anew.
 func TestDefaultQOSIsARight(t *testing.T) {
 	seen := func(own, root string) *federation.Observation {
-		return &federation.Observation{StrictQOS: []federation.StrictQOS{{Name: "capped"}}, Accounts: []federation.Account{{Name: "root", DefaultQOS: root}},
+		return &federation.Observation{StrictQOS: map[string]time.Duration{"capped": 0}, Accounts: []federation.Account{{Name: "root", DefaultQOS: root}},
 			Associations: federation.Associations{"alice": {{Account: "physics", DefaultQOS: own}}}}
 	}
 	for _, c := range []struct{ own, root, now string }{{"", "", "normal"}, {"", "capped", "capped"}, {"normal", "capped", "normal"}, {"capped", "", "capped"}} {

@@ -179,7 +179,10 @@ func (w *world) line(t testing.TB, ws words) {
 			site.Seen.Associations[ws2.plain[0]] = append(site.Seen.Associations[ws2.plain[0]], as)
 		}
 	case "strict":
-		site.Seen.StrictQOS = append(site.Seen.StrictQOS, federation.StrictQOS{Name: ws2.plain[0], MaxWall: span(t, ws.value["wall"])})
+		if site.Seen.StrictQOS == nil {
+			site.Seen.StrictQOS = map[string]time.Duration{}
+		}
+		site.Seen.StrictQOS[ws2.plain[0]] = span(t, ws.value["wall"])
 	case "alias":
 		for k, v := range ws.value {
 			site.Users[k] = federation.SiteUser{Name: v}
