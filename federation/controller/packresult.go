@@ -168,7 +168,7 @@ func (ps *packs) done(s *site, p, m *job, r *pack.Result) {
 	case (r.Why == pack.Killed || r.Why == pack.Skipped) && !asked: // it is held
 		sj.State, sj.Returned = federation.Pending, true
 		sj.Reason = reasons.HeldUser
-	case r.Why == pack.Killed || r.Why == pack.Skipped, asked && p.pack.told[m] && r.ExitStatus&0x7f != 0: // the second with all others
+	case r.Why == pack.Killed || r.Why == pack.Skipped, asked && p.pack.told[m]: // the second with all others, and whatever it ended with, as at a site
 		sj.State = federation.Cancelled
 	case r.ExitStatus != 0:
 		sj.State, sj.Reason = federation.Failed, reasons.NonZeroExit
