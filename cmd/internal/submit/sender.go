@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,10 +32,14 @@ var again = []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, time
 // maxRetries is how often sbatch tries again where its controller takes no job just now; after the n-th time it waits n seconds.
 const maxRetries = 15
 
+// maxReasons bounds how many reasons who waits is told: some have figures in them that change all the time.
+const maxReasons = 3
+
 func (s *sender) send() (status int, reply []byte, err error) {
 	if s.key == "" {
 		s.key = randomKey()
 	}
+	var told []string // reasons: it may begin with one and go on with another
 	for busy := 1; ; busy++ {
 		status, reply, err = s.sendOnce()
 		if err != nil || !tryLater(reply) || busy > maxRetries {
@@ -42,9 +47,10 @@ func (s *sender) send() (status int, reply []byte, err error) {
 		}
 		if busy == 1 {
 			s.say("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying")
-			if why := detailOf(reply); why != "" {
-				s.say("sbatch: error: " + why)
-			}
+		}
+		if why := detailOf(reply); why != "" && len(told) < maxReasons && !slices.Contains(told, why) {
+			told = append(told, why)
+			s.say("sbatch: error: " + why)
 		}
 		time.Sleep(time.Duration(busy) * time.Second)
 	}

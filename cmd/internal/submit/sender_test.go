@@ -69,15 +69,15 @@ func TestLostForGood(t *testing.T) {
 func TestBusyDaemonIsAskedAgain(t *testing.T) {
 	requests := 0
 	socket := answering(t, func(w http.ResponseWriter, _ *http.Request) {
-		if requests++; requests == 1 {
-			w.WriteHeader(http.StatusConflict)
-			io.WriteString(w, `{"error":{"number":11,"text":"Resource temporarily unavailable","detail":"62 MiB are free"}}`)
+		if requests++; requests > 2 {
+			io.WriteString(w, `{"job_id":7}`)
 			return
 		}
-		io.WriteString(w, `{"job_id":7}`)
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprintf(w, `{"error":{"number":11,"text":"Resource temporarily unavailable","detail":"%d MiB are free"}}`, 63-requests)
 	})
 	out, said, code := submitTo(t, socket)
-	if code != 0 || out != "Submitted batch job 7\n" || said != "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\nsbatch: error: 62 MiB are free\n" {
+	if code != 0 || out != "Submitted batch job 7\n" || said != "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\nsbatch: error: 62 MiB are free\nsbatch: error: 61 MiB are free\n" {
 		t.Errorf("exit %d, %q, %q", code, out, said)
 	}
 }
