@@ -26,7 +26,7 @@ func (p *house) enter(page *chromium.Page, uid uint32, raise bool) {
 	page.Go(p.url + "/login#" + p.ticket(uid, raise))
 	page.Await(`document.getElementById("go").textContent === "Sign in as ` + names[uid] + `"`)
 	page.Press("Enter") // the button has the focus
-	page.Await(`location.pathname === "/jobs"`)
+	page.Await(`location.pathname === "/jobs" && document.readyState !== "loading"`)
 }
 
 // spotless fails the test for what a page complains of.
