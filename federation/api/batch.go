@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -119,6 +120,8 @@ type batchReader struct {
 	line     int
 	payloads map[string]*sbatch.Payload // as they were given, by the names of their entries
 	bytes    int                        // of the payloads of all entries
+
+	environment []string // of the latest call
 }
 
 // next reads the next entry; io.EOF: there is none.
@@ -166,6 +169,9 @@ func (r *batchReader) entry(text []byte) (*submission.Entry, error) {
 			p.Environment = from.Environment
 		}
 	}
+	if in.Call != nil {
+		r.bytes += 16 * len(p.Environment) // the list of its own that it may come to
+	}
 	if r.bytes += p.Size(); r.bytes > maxBatchPayload {
 		return nil, r.wrong(in.Name, fmt.Sprintf("the scripts, arguments and environments of the jobs up to here have more than %d MiB: submit several batches, or read large data from files", maxBatchPayload>>20))
 	}
@@ -184,10 +190,22 @@ func (r *batchReader) entry(text []byte) (*submission.Entry, error) {
 		if req.TestOnly {
 			return nil, r.wrong(in.Name, "call: --test-only: a batch submits its jobs; ask POST /fed/v1/job for one of them")
 		}
-		in.Spec, p = req.Spec, &req.Payload
+		in.Spec, p = req.Spec, r.share(&req.Payload, p)
 	}
 	job := &federation.Job{User: r.caller.Name, UID: r.caller.UID, GID: r.caller.GID, Spec: &in.Spec, SubmitHost: in.SubmitHost}
 	return &submission.Entry{Line: r.line, Name: in.Name, Job: job, Payload: p}, nil
+}
+
+// share has what a call came to share its script with what was given, and its environment with the call before: they are the same in most batches, and kept once.
+func (r *batchReader) share(p, given *sbatch.Payload) *sbatch.Payload {
+	if p.Script == given.Script {
+		p.Script = given.Script
+	}
+	if slices.Equal(p.Environment, r.environment) {
+		p.Environment = r.environment
+	}
+	r.environment = p.Environment
+	return p
 }
 
 func (r *batchReader) wrong(name, detail string) error {
