@@ -144,7 +144,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 		return answer.OfStore(err, answer.NoContact)
 	}
 	why := s.cfg.Controller.Explain(r.Context(), &job)
-	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Waits: why.Waits, Holdbacks: shownTo(c, &job, why.Holdbacks), Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
+	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Waits: why.Waits, Holdbacks: shownTo(c, &job, why.Holdbacks), KeptOff: why.KeptOff, Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
 	for i, w := range e.Waits {
 		e.Waits[i] = w.Worded(time.UTC)
 	}

@@ -3,10 +3,12 @@ package controller
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 )
@@ -34,6 +36,7 @@ func (v *View) Explain(ctx context.Context, j *federation.Job) decision.Explaine
 	if j.State == federation.Pending || j.Whole != nil && j.Whole.Spread && !j.State.Ended() { // or some of its tasks do
 		out.Sooner = v.sooner(sites, j, d)
 		out.Priority = v.Priority(j)
+		out.KeptOff = v.keptOff(&d)
 		var waits waitsNow
 		out.Holdbacks, waits = v.askWaits(ctx, j.ID, &d)
 		out.Waits, out.Path, out.Decision.Place = v.waits(ctx, j, waits), waits.path, waits.place
@@ -46,6 +49,32 @@ func (v *View) Explain(ctx context.Context, j *federation.Job) decision.Explaine
 	}
 	out.Decision.Bind = false
 	return out
+}
+
+// keptOff are the switches and blocks that a job is kept off where it may run, with what speaks against them.
+func (v *View) keptOff(d *decision.Decision) (all []decision.KeptOff) {
+	breakers := v.Health().Breakers
+	add := func(o *decision.Offer) {
+		for _, k := range o.KeptOff {
+			same := func(b decision.KeptOff) bool { return b.Site == k.Site && b.Part == k.Part }
+			if i := slices.IndexFunc(all, same); i >= 0 {
+				all[i].Nodes, all[i].Needed = max(all[i].Nodes, k.Nodes), all[i].Needed && k.Needed
+				continue
+			}
+			name := health.PartBreaker(k.Site, k.Part)
+			if i := slices.IndexFunc(breakers, func(b health.Breaker) bool { return b.Name == name && !b.Open.IsZero() }); i >= 0 {
+				k.Until, k.Why = breakers[i].Until, breakers[i].Why
+			}
+			all = append(all, k)
+		}
+	}
+	for _, o := range d.Offers {
+		add(o)
+		for i := range o.Parts {
+			add(&o.Parts[i])
+		}
+	}
+	return all
 }
 
 // Priority is what the place of a waiting job in the queue is made of; nil: its nice alone.

@@ -81,6 +81,8 @@ type Offer struct {
 	Paid  *Paid   `json:"paid,omitempty"`
 	Terms []Term  `json:"terms"`
 	Total Dollars `json:"total"` // sum of Terms
+	// KeptOff are switches and blocks above nodes of the pool that gangs are kept off, and the job is one.
+	KeptOff []KeptOff `json:"kept_off,omitempty"`
 	// Parts are the components of a heterogeneous job, in their order, each with its own pool and price. They start together.
 	Parts []Offer `json:"parts,omitempty"`
 }

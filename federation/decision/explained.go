@@ -12,6 +12,8 @@ type Explained struct {
 	Waits []Wait
 	// Holdbacks are what of the account tree keeps it waiting.
 	Holdbacks []Holdback
+	// KeptOff are the switches and blocks that a waiting job of several nodes is kept off.
+	KeptOff []KeptOff
 	// Sooner is what would have a waiting job start sooner.
 	Sooner []Sooner
 	// Priority is what a waiting job's place in the queue is made of; nil: its nice alone.

@@ -234,7 +234,7 @@ func (c *candidate) offer(at *moment, pl *plan) *decision.Offer {
 	o := &decision.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
 		Start: pl.clock, Wait: at.wait, Run: c.run,
-		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Most: c.mostCost(), Total: at.total,
+		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Most: c.mostCost(), Total: at.total, KeptOff: c.fits[at.fit].keptOff,
 	}
 	run := decision.Term{Name: "run", Amount: c.cost}
 	if c.offered != nil {

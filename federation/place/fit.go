@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -38,6 +39,7 @@ type fit struct {
 	reservation string
 	include     []int32
 	exclude     map[int32]bool
+	keptOff     []decision.KeptOff // the switches above its nodes that gangs are kept off; nil: there is none
 }
 
 // takes is how many CPUs of a node that runs other jobs beside it f takes.

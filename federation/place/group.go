@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -198,15 +199,43 @@ func (g *group) spareParts(m *model, a *ask) {
 		if f.nodes < 2 {
 			continue
 		}
-		without := m.badPart
-		if f.exclude != nil {
-			without = maps.Clone(m.badPart)
-			maps.Copy(without, f.exclude)
+		off := g.partsOver(m, f.exclude)
+		if len(off) == 0 {
+			continue
 		}
-		if f.exclude = without; m.sizeRefusal(a, g, &f) == nil {
+		without := maps.Clone(f.exclude)
+		if without == nil {
+			without = make(map[int32]bool, len(m.badPart))
+		}
+		for n := range m.badPart {
+			without[n] = true
+		}
+		spared := f
+		if spared.exclude = without; m.sizeRefusal(a, g, &spared) == nil {
 			g.fits[i].exclude = without
+		} else {
+			for k := range off {
+				off[k].Needed = true
+			}
 		}
+		g.fits[i].keptOff = off
 	}
+}
+
+// partsOver are the switches above nodes of the group that gangs are kept off, in order of name, each with how many these are. Nodes that a job excludes do not count.
+func (g *group) partsOver(m *model, exclude map[int32]bool) (off []decision.KeptOff) {
+	for _, n := range m.nodesOf(g) {
+		part := m.badPart[n]
+		if part == "" || exclude[n] {
+			continue
+		}
+		i, ok := slices.BinarySearchFunc(off, part, func(k decision.KeptOff, part string) int { return strings.Compare(k.Part, part) })
+		if !ok {
+			off = slices.Insert(off, i, decision.KeptOff{Site: m.site, Part: part})
+		}
+		off[i].Nodes++
+	}
+	return off
 }
 
 // sizeRefusal tells whether a group has enough nodes: as configured, under the leaves that the job allows, and up.

@@ -13,6 +13,7 @@ import (
 // model is what one observation of a site means to placement. It is immutable. The model of the next observation shares what is the
 // same (see follow.go). Nodes are known by their index in the observation.
 type model struct {
+	site    federation.SiteName
 	obs     *federation.Observation
 	pools   []federation.Pool
 	parts   []*federation.Partition // of each pool
@@ -28,7 +29,7 @@ type model struct {
 	starts   []int32 // by partition: how many of its idle nodes may be taken into use; nil: all may
 	startsOf []int32 // by node: the partition whose starts it counts to if it is, -1 for none
 
-	badPart map[int32]bool // below a switch that gangs are kept off; nil: none is
+	badPart map[int32]string // the switch above that gangs are kept off; nil: none is
 
 	up      []bool  // can start jobs, now or when a reservation ends
 	boot    []int64 // by node: seconds that it takes to start; nil if no node must
@@ -71,7 +72,7 @@ const never int64 = math.MaxInt64
 
 func newModel(site *federation.Site) *model {
 	obs := site.Seen
-	m := &model{obs: obs, pools: site.Pools, nodeAt: make(map[string]int32, len(obs.Nodes)), feature: map[string]bool{}}
+	m := &model{site: site.Name, obs: obs, pools: site.Pools, nodeAt: make(map[string]int32, len(obs.Nodes)), feature: map[string]bool{}}
 	if m.pools == nil {
 		m.pools = Pools(site.Name, obs)
 	}
@@ -116,9 +117,9 @@ func (m *model) readNodes() {
 		m.up[i] = nd.Usable()
 		if nd.BadPart != "" {
 			if m.badPart == nil {
-				m.badPart = map[int32]bool{}
+				m.badPart = map[int32]string{}
 			}
-			m.badPart[int32(i)] = true
+			m.badPart[int32(i)] = nd.BadPart
 		}
 		if nd.Rented != nil && nd.Rented.Boot > 0 && m.up[i] {
 			if m.boot == nil {

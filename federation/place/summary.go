@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
+	"fsub/federation/plain"
 	"fsub/federation/reasons"
 )
 
@@ -25,6 +26,7 @@ func Detail(job *federation.Job, why *decision.Explained, zone *time.Location) s
 		}
 	}
 	writePlace(&b, why.Decision.Place, zone)
+	writeKeptOff(&b, why.KeptOff, zone)
 	writeHoldbacks(&b, why.Holdbacks, true)
 	writeSooner(&b, why)
 	writePath(&b, why)
@@ -65,6 +67,7 @@ func Summarize(job *federation.Job, why *decision.Explained, zone *time.Location
 	}
 	writeComponents(&b, job, why)
 	writePlace(&b, why.Decision.Place, zone)
+	writeKeptOff(&b, why.KeptOff, zone)
 	writeHoldbacks(&b, why.Holdbacks, false)
 	writeSooner(&b, why)
 	writePath(&b, why)
@@ -144,6 +147,13 @@ func lastComponent(why *decision.Explained) int {
 func writePlace(b *strings.Builder, p *decision.Place, zone *time.Location) {
 	if p != nil {
 		fmt.Fprintf(b, "  place: %s of %s is held from %s until %s by its reservation %s\n", p.Nodes, p.Site, p.Start.In(zone).Format(time.DateTime), p.End.In(zone).Format(time.TimeOnly), p.Reservation)
+	}
+}
+
+// writeKeptOff tells which switches a job of several nodes is kept off, and why.
+func writeKeptOff(b *strings.Builder, all []decision.KeptOff, zone *time.Location) {
+	for i := range all {
+		b.WriteString("  gangs are kept off " + plain.Line(all[i].Text(zone)) + "\n")
 	}
 }
 

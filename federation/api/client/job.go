@@ -54,7 +54,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle}
 	for _, d := range e.Components {
 		w.Components = append(w.Components, d.Worded())
 	}
@@ -62,6 +62,6 @@ func (e *Explanation) Wire() *v1.Explanation {
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {
-	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, Sooner: w.Sooner, Priority: w.Priority, Path: time.Duration(w.PathSeconds) * time.Second}
+	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, KeptOff: w.KeptOff, Sooner: w.Sooner, Priority: w.Priority, Path: time.Duration(w.PathSeconds) * time.Second}
 	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle}
 }

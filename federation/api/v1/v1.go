@@ -123,6 +123,8 @@ type Explanation struct {
 	Waits []decision.Wait `json:"waits,omitempty"`
 	// Holdbacks are what of the account tree keeps a waiting job back.
 	Holdbacks []decision.Holdback `json:"holdbacks,omitempty"`
+	// KeptOff are the switches and blocks that a waiting job of several nodes is kept off, since failures of such jobs were laid to them.
+	KeptOff []decision.KeptOff `json:"kept_off,omitempty"`
 	// Sooner is what would have a waiting job start sooner.
 	Sooner []decision.Sooner `json:"sooner,omitempty"`
 	// Priority is what a waiting job's place in the queue is made of.

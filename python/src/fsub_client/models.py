@@ -217,6 +217,19 @@ class DecisionHoldback(Model):
 
 
 @dataclass(frozen=True)
+class DecisionKeptOff(Model):
+    """DecisionKeptOff of the daemon's answers."""
+
+    nodes: int = 0
+    part: str = ""
+    site: str = ""
+    needed: bool = False
+    until: Optional[datetime] = None
+    why: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class DecisionOffer(Model):
     """DecisionOffer of the daemon's answers."""
 
@@ -235,6 +248,7 @@ class DecisionOffer(Model):
     as_: str = ""
     foreseen: Optional[DecisionForeseen] = None
     gpu_type: str = ""
+    kept_off: Optional[List[DecisionKeptOff]] = None
     market: str = ""
     max_nodes: int = 0
     most: float = 0.0
@@ -469,6 +483,9 @@ class Explanation(Explained):
     # Holdbacks are what of the account tree keeps a waiting job back.
     holdbacks: Optional[List[DecisionHoldback]] = None
     idle: Optional[IdleRecord] = None
+    # KeptOff are the switches and blocks that a waiting job of several nodes is kept off, since failures of such jobs
+    # were laid to them.
+    kept_off: Optional[List[DecisionKeptOff]] = None
     # PathSeconds is how long the longest path of its workflow is expected to take from a waiting job on, the job
     # included, where that matters to the job's place in the queue.
     path_seconds: int = 0
@@ -887,7 +904,8 @@ Condition._readers = {"since": when}
 DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": many(DecisionOffer.from_json), "pack": DecisionPack.from_json, "place": DecisionPlace.from_json, "preempt": DecisionPreemption.from_json, "rejections": many(DecisionRejection.from_json)}
 DecisionExpected._readers = {"p50": span, "p90": span}
 DecisionForeseen._readers = {"p50": span, "p90": span}
-DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "paid": DecisionPaid.from_json, "parts": many(DecisionOffer.from_json), "until": when}
+DecisionKeptOff._readers = {"until": when}
+DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "kept_off": many(DecisionKeptOff.from_json), "paid": DecisionPaid.from_json, "parts": many(DecisionOffer.from_json), "until": when}
 DecisionOffer._names = {"as": "as_"}
 DecisionPlace._readers = {"end": when, "start": when}
 DecisionPreemption._readers = {"at": when, "victims": many(DecisionVictim.from_json)}
@@ -899,7 +917,7 @@ DecisionWait._readers = {"why": CodesWhy.from_json, "advice": many(CodesWhy.from
 Error._readers = {"lines": many(LineError.from_json)}
 Event._readers = {"time": when}
 Event._names = {"from": "from_"}
-Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
+Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "kept_off": many(DecisionKeptOff.from_json), "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
 HistoryEntry._readers = {"time": when}
 Holder._readers = {"time": when, "why": CodesWhy.from_json}
 IdleRecord._readers = {"run": when, "since": when, "busy": when, "ended": when, "lead": when, "told": when}
