@@ -16,10 +16,9 @@ import (
 	"fsub/federation/decision"
 )
 
-// items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
-func (s *operations) items(ctx context.Context, c identity.Caller, op *action.Operation, q *v1.NewOperation, chosen []federation.Job) []action.OperationItem {
+// items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once. cannot says why one cannot be moved, if it is not nil.
+func (s *operations) items(ctx context.Context, c identity.Caller, op *action.Operation, chosen []federation.Job, cannot func(*federation.Job) error) []action.OperationItem {
 	items := make([]action.OperationItem, 0, len(chosen))
-	cannot := s.cannotMove(q)
 	settled := 0
 	for i := range chosen {
 		j := &chosen[i]

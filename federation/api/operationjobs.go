@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
 	"fsub/federation/api/queue"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
@@ -25,6 +26,7 @@ type operations struct {
 	Store      Store
 	Actions    *submission.Actions
 	Controller operationControls
+	Who        func(uid uint32) (identity.Caller, error) // a user of this machine
 	// Queue finds jobs that have not ended; nil: they are looked for in the store.
 	Queue *queue.Queue
 	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.

@@ -114,6 +114,11 @@ func (w *operationWorker) step(ctx context.Context) error {
 		}
 	}
 	asked := false
+	for _, p := range w.inOrder() {
+		if err := w.grow(ctx, p); err != nil {
+			return err
+		}
+	}
 	on := map[action.OperationID][]string{}
 	for _, p := range w.inOrder() {
 		n, err := w.ask(ctx, p, busy)
@@ -122,7 +127,7 @@ func (w *operationWorker) step(ctx context.Context) error {
 		}
 		asked = asked || n > 0
 		on[p.op.ID] = w.waitsFor(p)
-		if p.settled == len(p.items) {
+		if p.settled == len(p.items) && len(p.op.Rest) == 0 {
 			if err := w.Store.SettleItems(ctx, p.op.ID, nil, w.Now().UTC()); err != nil {
 				return err
 			}
@@ -178,19 +183,24 @@ func (w *operationWorker) read(ctx context.Context) error {
 		if p.items, err = w.Store.OperationItems(ctx, op.ID); err != nil {
 			return err
 		}
-		for i := range p.items {
-			switch v := &p.items[i]; {
-			case v.Settled > 0:
-				p.settled++
-			case v.Seq > 0:
-				p.asked = append(p.asked, i)
-			default:
-				p.held = append(p.held, i)
-			}
-		}
+		p.sort(0)
 		w.open[op.ID] = p
 	}
 	return nil
+}
+
+// sort takes up how the items from the n-th on stand.
+func (p *operationProgress) sort(n int) {
+	for i := n; i < len(p.items); i++ {
+		switch v := &p.items[i]; {
+		case v.Settled > 0:
+			p.settled++
+		case v.Seq > 0:
+			p.asked = append(p.asked, i)
+		default:
+			p.held = append(p.held, i)
+		}
+	}
 }
 
 // settle writes down what has become of items whose requests are done.
@@ -263,7 +273,7 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 	for _, i := range now {
 		chosen = append(chosen, p.items[i])
 	}
-	jobs, err := w.jobsOf(ctx, chosen)
+	jobs, err := w.jobsOf(ctx, idsOfItems(chosen))
 	if err != nil {
 		return 0, err
 	}
@@ -304,12 +314,15 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 	return len(asks), nil
 }
 
+// notKnown is said of a job that ended so long ago that it was deleted.
+const notKnown = "it is not known any more"
+
 // unneeded says why a job does not get its request after all: much may have happened since it was chosen.
 func unneeded(op *action.Operation, v *action.OperationItem, job *federation.Job) (note string, failed bool) {
 	again := op.Verb == action.Requeue || op.Verb == action.Move
 	switch {
 	case job == nil:
-		return "it is not known any more", op.Verb != action.Cancel
+		return notKnown, op.Verb != action.Cancel
 	case again && job.Restarts > v.Restarts:
 		return "it was queued again meanwhile", false
 	case job.State.Ended() && op.Verb == action.Cancel:

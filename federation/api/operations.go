@@ -30,6 +30,9 @@ const untoldItems = time.Hour
 // maxTicket bounds a ticket. With the reason it reaches a site in a node's reason, where Slurm has room for a thousand bytes.
 const maxTicket = 64
 
+// itemsShown is how many items one answer tells of.
+const itemsShown = 10_000
+
 // listedItems is how many operations are looked at.
 const listedItems = 200
 
@@ -95,7 +98,7 @@ func commandOf(q *v1.NewOperation) string {
 // operate writes an operation down, unless it is a preview or goes on already.
 func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
 	now := s.Now().UTC()
-	op := action.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: commandOf(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
+	op := action.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Coordinates: c.CoordinatesAny(), Verb: q.Verb, Command: commandOf(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
 	if q.Verb == action.Move {
 		op.Move = &action.Relocation{To: q.To, Running: !q.Queued, Now: q.Now, Why: q.Why}
 	}
@@ -112,16 +115,10 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 			return s.tell(old, nil), nil
 		}
 	}
-	chosen, err := s.chooseOf(ctx, q)
+	chosen, items, err := s.begin(ctx, c, &op, q)
 	if err != nil {
 		return nil, err
 	}
-	items := s.items(ctx, c, &op, q, chosen)
-	more, err := s.notChosen(ctx, q, chosen)
-	if err != nil {
-		return nil, err
-	}
-	items = numbered(items, more)
 	if len(items) == 0 {
 		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: "no job is meant; see: fed job list"}
 	}
@@ -130,7 +127,7 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 	}
 	var entry []audit.Entry
 	if slices.ContainsFunc(chosen, func(j federation.Job) bool { return j.UID != c.UID }) {
-		entry = []audit.Entry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: audit.Operation, After: fmt.Sprintf("%d jobs", len(chosen)),
+		entry = []audit.Entry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: audit.Operation, After: fmt.Sprintf("%d jobs", len(chosen)+len(op.Rest)),
 			Why: strings.TrimSpace(op.Why + " (" + op.Command + ")"), Ticket: op.Ticket}}
 	}
 	if err := s.Store.AddOperation(ctx, &op, items, entry...); err != nil {
@@ -140,13 +137,44 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 	return s.tell(&op, nil), nil
 }
 
+// begin chooses the jobs of an operation and makes their items, of very many only the first.
+func (s *operations) begin(ctx context.Context, c identity.Caller, op *action.Operation, q *v1.NewOperation) (chosen []federation.Job, items []action.OperationItem, err error) {
+	ids, err := s.chooseMany(ctx, c, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(ids) > itemsAdded {
+		jobs, err := s.jobsOf(ctx, ids[:itemsAdded])
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, id := range ids[:itemsAdded] {
+			if j := jobs[id]; j != nil {
+				chosen = append(chosen, *j)
+			}
+		}
+		op.Rest = ids[itemsAdded:]
+		return chosen, s.items(ctx, c, op, chosen, nil), nil
+	}
+	if chosen, err = s.chooseOf(ctx, q); err != nil {
+		return nil, nil, err
+	}
+	items = s.items(ctx, c, op, chosen, s.cannotMove(q))
+	more, err := s.notChosen(ctx, q, chosen)
+	return chosen, numbered(items, more), err
+}
+
 // chooseOf returns the jobs that an operation is to be done to.
 func (s *operations) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []federation.Job, err error) {
 	for page, err := range s.choose(ctx, q.Where, q.Jobs) {
 		if err != nil {
 			return nil, err
 		}
-		chosen = append(chosen, page...)
+		for i := range page {
+			if q.Last == 0 || page[i].ID <= q.Last {
+				chosen = append(chosen, page[i])
+			}
+		}
 		if len(chosen) > submission.MaxJobs {
 			return nil, invalidOperation(fmt.Sprintf("more than %d jobs are too many for one operation", submission.MaxJobs))
 		}
@@ -161,7 +189,10 @@ func textOf(err error) string {
 
 func (s *operations) preview(op *action.Operation, items []action.OperationItem, chosen []federation.Job) *v1.Operation {
 	out := s.tell(op, nil)
-	out.Jobs = len(items)
+	out.Jobs = len(items) + len(op.Rest)
+	if n := len(op.Rest); n > 0 {
+		out.Last = op.Rest[n-1]
+	}
 	for i := range items {
 		v := itemOf(&items[i], nil)
 		if i < len(chosen) {
@@ -225,13 +256,11 @@ func (s *operations) Show(r *http.Request, c identity.Caller, q v1.SettledQuery)
 	if op.Settled <= q.After {
 		return s.tell(op, nil), nil
 	}
-	all, err := s.Store.OperationItems(r.Context(), op.ID)
+	all, err := s.Store.SettledItems(r.Context(), op.ID, q.After, itemsShown)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	all = slices.DeleteFunc(all, func(v action.OperationItem) bool { return v.Settled <= q.After })
-	slices.SortFunc(all, func(a, b action.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
-	jobs, err := s.jobsOf(r.Context(), all)
+	jobs, err := s.jobsOf(r.Context(), idsOfItems(all))
 	if err != nil {
 		return nil, err
 	}
@@ -273,12 +302,16 @@ func (s *operations) find(r *http.Request, c identity.Caller) (*action.Operation
 	return &all[i], nil
 }
 
-// jobsOf reads the jobs of items.
-func (s *operations) jobsOf(ctx context.Context, items []action.OperationItem) (map[federation.JobID]*federation.Job, error) {
+func idsOfItems(items []action.OperationItem) []federation.JobID {
 	ids := make([]federation.JobID, len(items))
 	for i := range items {
 		ids[i] = items[i].Job
 	}
+	return ids
+}
+
+// jobsOf reads jobs.
+func (s *operations) jobsOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID]*federation.Job, error) {
 	out := make(map[federation.JobID]*federation.Job, len(ids))
 	if len(ids) == 0 {
 		return out, nil

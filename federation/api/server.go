@@ -134,7 +134,7 @@ func NewServer(c Config) *Server {
 		Long:    map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true, "POST /fed/v1/job/{id}/tunnel": true},
 	}
 	s.actions = &submission.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
-	s.jobs = &operations{Spent: s.lister.Spent, Store: c.Store, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
+	s.jobs = &operations{Who: who.User, Spent: s.lister.Spent, Store: c.Store, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
 		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, OrderNodes: s.nodes.Order, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Sees: s.accounts.Sees,

@@ -23,7 +23,7 @@ func (s *Store) AddOperation(_ context.Context, op *action.Operation, items []ac
 	if s.fail != nil {
 		return s.fail
 	}
-	op.ID, op.Jobs = action.OperationID(len(s.operations.all)+1), len(items)
+	op.ID, op.Jobs = action.OperationID(len(s.operations.all)+1), len(items)+len(op.Rest)
 	for _, v := range items {
 		if v.Settled > 0 {
 			op.Settled++
@@ -51,6 +51,19 @@ func (s *Store) Operations(context.Context, bool, int) ([]action.Operation, erro
 // OperationItems implements action.OperationStore.
 func (s *Store) OperationItems(_ context.Context, id action.OperationID) ([]action.OperationItem, error) {
 	return get(s, s.operations.items, id)
+}
+
+// AddItems implements action.OperationStore.
+func (s *Store) AddItems(context.Context, action.OperationID, []action.OperationItem) error {
+	return federation.ErrUnavailable
+}
+
+// SettledItems implements action.OperationStore.
+func (s *Store) SettledItems(ctx context.Context, id action.OperationID, after, limit int) ([]action.OperationItem, error) {
+	all, err := s.OperationItems(ctx, id)
+	all = slices.DeleteFunc(slices.Clone(all), func(v action.OperationItem) bool { return v.Settled <= after })
+	slices.SortFunc(all, func(a, b action.OperationItem) int { return a.Settled - b.Settled })
+	return all[:min(limit, len(all))], err
 }
 
 // AskItems implements action.OperationStore.

@@ -114,6 +114,7 @@ func (s Suite) Run(t *testing.T) {
 		{"AuditIsWrittenWithItsChange", testAuditWhole},
 		{"OperationKeepsEveryField", testOperationFields},
 		{"OperationAsksOnce", testOperationAsks},
+		{"OperationGrows", testOperationGrows},
 		{"HealthIsKeptUntilItIsForgotten", testHealth},
 		{"AccountTreeIsTheLastWritten", testAccounts},
 		{"SiteHistoryIsKeptInOrder", testSiteHistory},

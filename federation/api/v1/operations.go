@@ -112,14 +112,17 @@ func (j *JobLine) shownMost() string {
 	return j.Spending.AtMost.USD()
 }
 
-// NewOperation asks that one thing be done to many jobs. Which they are is written down at once; each gets it once, whatever crashes.
+// NewOperation asks that one thing be done to many jobs. Which they are is written down at once; each gets it once, whatever crashes. Conditions may choose a million
+// jobs that have not ended, and 100,000 others.
 type NewOperation struct {
 	// Verb is hold, release, requeue, requeuehold, cancel, update or move.
 	Verb action.Kind `json:"verb"`
 	// Where chooses the jobs, as of GET /fed/v1/jobs; all conditions must be met.
 	Where []string `json:"where,omitempty"`
 	// Jobs: only these of them, as a preview has shown them. None: all that Where chooses when the operation is written down.
-	Jobs   []federation.JobID                          `json:"jobs,omitempty"`
+	Jobs []federation.JobID `json:"jobs,omitempty"`
+	// Last: none with a higher number, as a preview of very many has it.
+	Last   federation.JobID                            `json:"last,omitempty"`
 	Change bounded.Slice[sbatch.Change, bounded.Named] `json:"change,omitempty"` // of update
 	To     []federation.SiteName                       `json:"to,omitempty"`     // of move: to one of these sites; none: away from where it is
 	Queued bool                                        `json:"queued,omitempty"` // of move: jobs that have started stay where they are
@@ -147,8 +150,10 @@ type Operation struct {
 	Ended   *time.Time         `json:"ended,omitempty"`   // all are settled
 	Waiting []string           `json:"waiting,omitempty"` // what it waits for: sites that do not answer
 	// AskAbove: people are asked first where there are more jobs.
-	AskAbove int             `json:"ask_above,omitempty"`
-	Items    []OperationItem `json:"items,omitempty"` // of a preview all; else those settled after the n-th, in order
+	AskAbove int `json:"ask_above,omitempty"`
+	// Items are those of a preview, of very many jobs the first thousand, and then Last is the highest number; else those settled after the n-th, in order, at most 10,000.
+	Items []OperationItem  `json:"items,omitempty"`
+	Last  federation.JobID `json:"last,omitempty"`
 }
 
 // OperationItem is one job of an operation.

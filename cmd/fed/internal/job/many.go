@@ -124,9 +124,9 @@ func (m *many) run(ctx context.Context, args []string) error {
 		if err := m.confirm(op); err != nil {
 			return err
 		}
-		m.ask.Preview, m.ask.Jobs = false, nil
-		for _, v := range op.Items {
-			m.ask.Jobs = append(m.ask.Jobs, v.ID)
+		m.ask.Preview, m.ask.Jobs, m.ask.Last = false, nil, op.Last
+		for i := 0; i < len(op.Items) && op.Last == 0; i++ {
+			m.ask.Jobs = append(m.ask.Jobs, op.Items[i].ID)
 		}
 		if op, err = m.client.Operate(ctx, m.ask); err != nil {
 			return err
@@ -144,6 +144,9 @@ func (m *many) preview(op *v1.Operation) error {
 	}
 	if err := m.print(m.cmd.OutOrStdout(), op.Items, op.Verb, "would be "); err != nil {
 		return err
+	}
+	if n := op.Jobs - len(op.Items); n > 0 {
+		fmt.Fprintf(m.cmd.ErrOrStderr(), "... and %d more; see: fed job list\n", n)
 	}
 	return m.failed(op)
 }
@@ -191,19 +194,24 @@ const shown = 50
 
 // confirm shows which jobs are meant, and asks where there are many.
 func (m *many) confirm(op *v1.Operation) error {
-	n := len(op.Items)
+	n := op.Jobs
 	if m.yes || n <= op.AskAbove {
 		return nil
 	}
 	out := bufio.NewWriter(m.cmd.ErrOrStderr())
 	t := cli.NewTable(out)
 	t.Row("JOBID", "USER", "NAME", "STATE", "SITE", "NODES", "NOTE")
-	for _, v := range op.Items[:min(n, shown)] {
+	for _, v := range op.Items[:min(len(op.Items), shown)] {
 		t.Row(v.Job, v.User, v.Name, string(v.State), string(v.Site), v.Nodes, v.Note)
 	}
 	t.Flush()
 	if n > shown {
 		fmt.Fprintf(out, "... and %d more; see: fed job list\n", n-shown)
+	}
+	if n > len(op.Items) {
+		fmt.Fprintf(out, "%s %d jobs\n", op.Verb, n)
+		out.Flush()
+		return cli.Confirm(m.cmd, fmt.Sprintf("these are more than %d jobs", op.AskAbove))
 	}
 	sites := map[string]int{}
 	for _, v := range op.Items {
@@ -219,7 +227,7 @@ func (m *many) confirm(op *v1.Operation) error {
 	return cli.Confirm(m.cmd, fmt.Sprintf("these are more than %d jobs", op.AskAbove))
 }
 
-// followPause is the time between two looks at an operation.
+// followPause is the time between two looks at an operation, and as much again for each 10,000 of its jobs.
 const followPause = 100 * time.Millisecond
 
 // follow prints a line for each job of an operation as it is settled, until all are. A daemon that has gone away is waited for.
@@ -252,9 +260,12 @@ func (m *many) follow(ctx context.Context, op *v1.Operation) error {
 		if op.Ended != nil && told == op.Jobs {
 			break
 		}
+		if told < op.Settled {
+			continue // one answer does not tell of all
+		}
 		waits = m.say(waits, strings.Join(op.Waiting, ", "))
 		select {
-		case <-time.After(followPause):
+		case <-time.After(followPause * time.Duration(1+op.Jobs/10_000)):
 		case <-ctx.Done():
 		}
 	}
