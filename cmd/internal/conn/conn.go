@@ -69,6 +69,7 @@ type Conn struct {
 	buf      []byte             // received and not yet used
 	upgrade  string             // to what the request that is being sent asks the connection to be upgraded
 	why      string             // see Explain
+	ended    bool               // the daemon that was dialled last has been there
 }
 
 // New makes a Conn to the socket at path. timeout bounds each send and each wait for bytes; 0 is 30 seconds.
@@ -153,6 +154,9 @@ func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply
 	defer func() { c.Explain(reason(err)) }()
 	for try := 0; ; try++ {
 		status, reply, err = c.once(method, path, key, body)
+		if try == 0 && method == "GET" && errors.Is(err, ErrLost) { // the daemon has ended meanwhile
+			continue
+		}
 		if status != tooEarly || !c.again(try) {
 			return status, reply, err
 		}
@@ -200,6 +204,13 @@ func reason(err error) string {
 	return ""
 }
 
+// A daemon that has ended is waited for so long, as Slurm's commands wait for slurmctld (MessageTimeout): it is being restarted, and programs that submit thousands of
+// jobs take one refusal for a failure.
+const restart = 10 * time.Second
+
+// awaitRestart waits between two tries.
+var awaitRestart = func() { time.Sleep(100 * time.Millisecond) }
+
 // connect makes a connection to the first daemon that answers.
 func (c *Conn) connect() error {
 	if c.open {
@@ -208,17 +219,24 @@ func (c *Conn) connect() error {
 	if c.fault != nil {
 		return &Error{ErrConnect, c.fault.Error()}
 	}
-	err := c.dial()
-	for range c.others {
-		if err == nil {
-			break
+	ended := false
+	for began := time.Now(); ; awaitRestart() {
+		err := c.dial()
+		ended = ended || c.ended
+		for range c.others {
+			if err == nil {
+				break
+			}
+			c.path, c.others = c.others[0], append(c.others[1:], c.path)
+			if c.dial() == nil {
+				return nil
+			}
+			ended = ended || c.ended
 		}
-		c.path, c.others = c.others[0], append(c.others[1:], c.path)
-		if c.dial() == nil {
-			return nil
+		if err == nil || !ended || time.Since(began) > restart {
+			return err
 		}
 	}
-	return err
 }
 
 // Remote reports whether the connection leads to another machine, or may.
@@ -234,6 +252,7 @@ func (c *Conn) Server() string {
 const nextDaemon = 5 * time.Second
 
 func (c *Conn) dial() error {
+	c.ended = false
 	if address, ok := strings.CutPrefix(c.path, "tls://"); ok {
 		within := c.timeout
 		if len(c.others) > 0 {
@@ -268,6 +287,7 @@ func (c *Conn) dial() error {
 	}
 	if err != nil {
 		syscall.Close(fd)
+		c.ended = err == syscall.ECONNREFUSED // its socket is there, and nobody listens
 		return c.refused(err)
 	}
 	c.fd, c.open, c.buf = fd, true, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -118,6 +119,49 @@ func TestNobodyListens(t *testing.T) {
 	}
 	if err.Error() != "Unable to contact slurm controller (connect failure)" {
 		t.Fatalf("sentence %q", err)
+	}
+}
+
+// A daemon that has ended is waited for, and what only reads is asked again where it ended before it had answered.
+func TestRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listen := func() net.Listener {
+		os.Remove(path)
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		return l
+	}
+	listen().Close()
+	tries, asked, srv := 0, 0, &http.Server{}
+	old := awaitRestart
+	defer func() { awaitRestart = old }()
+	awaitRestart = func() {
+		if tries++; tries == 3 {
+			srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked++; asked%2 == 1 {
+					panic(http.ErrAbortHandler)
+				}
+				io.WriteString(w, "here")
+			})
+			go srv.Serve(listen())
+		}
+	}
+	defer srv.Close()
+	c := New(path, time.Minute)
+	defer c.Close()
+	if _, reply, err := c.Do("GET", "/", nil); err != nil || string(reply) != "here" || tries != 3 || asked != 2 {
+		t.Errorf("%q, %v after %d tries to connect and %d requests", reply, err, tries, asked)
+	}
+	if _, body, err := c.Stream("/"); err != nil || asked != 4 {
+		t.Errorf("%v after %d requests", err, asked)
+	} else {
+		body.Close()
+	}
+	if _, _, err := c.Do("POST", "/", nil); !errors.Is(err, ErrLost) || asked != 5 {
+		t.Errorf("what may have been carried out: %v after %d requests", err, asked)
 	}
 }
 

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ func (c *Conn) Stream(path string) (status int, body io.ReadCloser, err error) {
 	defer func() { c.Explain(reason(err)) }()
 	for try := 0; ; try++ {
 		status, body, err = c.stream(path)
+		if try == 0 && errors.Is(err, ErrLost) {
+			continue
+		}
 		if status != tooEarly || !c.again(try) {
 			return status, body, err
 		}
