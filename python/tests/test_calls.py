@@ -58,6 +58,17 @@ def test_executor() -> None:
         executor.submit(divide, 1, 1)
 
 
+def test_executor_key() -> None:
+    """The calls of an Executor have keys of their own, and a program that starts again gets the same jobs."""
+    runs = []
+    for _ in range(2):
+        executor = fsub.Executor(hold=True, key="again")
+        jobs = [executor.submit(divide, i, 1) for i in range(2)]
+        runs.append([j.id for j in jobs])
+    executor.client.cancel(jobs)
+    assert runs[0] == runs[1] and runs[0][0] != runs[0][1]
+
+
 def test_executor_sends_together(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that come while others are being sent are one request, in order; one that is refused spoils no other."""
     posted = []

@@ -7,7 +7,7 @@ import functools
 import os
 import threading
 import time
-from typing import Any, Callable, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from . import _options
 from ._batch import MOST, Call, send
@@ -21,7 +21,8 @@ class Executor(concurrent.futures.Executor):
     """Runs functions as jobs. Options are those of `Client.submit`, and are the same for all.
 
     `map` makes one array; `submit` a job for each call, which are for work of minutes: a Slurm job takes a second or more to start and end. `submit` returns at once: calls that
-    come while others are being sent go together in one request. What is refused raises from `result()`, and `id` waits for the number."""
+    come while others are being sent go together in one request. What is refused raises from `result()`, and `id` waits for the number. With `key` or `array` each call is a request;
+    `key="run-7"` gives them the keys run-7-1, run-7-2 ... in order, so that a program which starts again and makes the same calls submits nothing twice."""
 
     def __init__(self, client: Optional[Client] = None, **options: Any) -> None:
         self._own = client is None
@@ -29,6 +30,7 @@ class Executor(concurrent.futures.Executor):
         self._options = options
         self._jobs: List[Job] = []
         self._over = False
+        self._calls = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -43,7 +45,7 @@ class Executor(concurrent.futures.Executor):
         fn = functools.partial(fn, **kwargs) if kwargs else fn
         job: Job
         if "array" in self._options or "key" in self._options:
-            job = self.client.submit(fn, *args, **dict(self._options))
+            job = self.client.submit(fn, *args, **self._keyed())
         else:
             job = self._queue(fn, args)
         self._jobs = [j for j in self._jobs if not j.over] if len(self._jobs) % 1000 == 999 else self._jobs
@@ -84,9 +86,17 @@ class Executor(concurrent.futures.Executor):
         calls = list(zip(*iterables))
         if not calls:
             return iter(())
-        array = self.client.map(fn, *zip(*calls), **dict(self._options))
+        array = self.client.map(fn, *zip(*calls), **self._keyed())
         self._jobs.append(array)
         return (task.result(None if until is None else max(until - time.monotonic(), 0)) for task in array.tasks)
+
+    def _keyed(self) -> Dict[str, Any]:
+        """The options of one call. Under the key of the Executor itself all of its calls would be one job: the n-th has KEY-n."""
+        options = dict(self._options)
+        if options.get("key"):
+            self._calls += 1
+            options["key"] = f"{options['key']}-{self._calls}"
+        return options
 
     def _check(self) -> None:
         if self._over:
