@@ -16,6 +16,8 @@
 // TestOwn runs the tests that submitit and PSI/J have of themselves, with our commands and with a site's: what passes there must pass with ours. Those of PSI/J
 // are in a checkout of its sources, which FSUB_PSIJ names.
 //
+// TestEngines has Parsl, Nextflow and Snakemake run many jobs at a site and with our commands while the daemon is killed, and logs how long both took. FSUB_ENGINES_JOBS says how many.
+//
 // TestWithin has the tasks of an array use the names that they have within their jobs, TestArraysNumber compares what the array's own one means there and
 // outside with what real commands say.
 package clients
