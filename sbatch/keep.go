@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // mostKept is the maximum number of paths of --keep.
@@ -26,6 +27,17 @@ func addKeep(f *Fed, v string) (why string) {
 	}
 	f.Keep = list
 	return ""
+}
+
+// keptEvery is how often a job that keeps something, and does not say when it writes checkpoints, is taken to have written one.
+const keptEvery = 30 * time.Minute
+
+// KeptEvery is how often there is something new of what a job keeps.
+func (f *Fed) KeptEvery() time.Duration {
+	if f == nil || f.Checkpoint <= 0 {
+		return keptEvery
+	}
+	return f.Checkpoint
 }
 
 // InvalidKeep says what is wrong with the paths of --keep; "": nothing.

@@ -3,7 +3,11 @@ package staging
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -19,15 +23,28 @@ func (s *Stager) keepEvery(spec *sbatch.Spec) time.Duration {
 	if spec.Fed != nil && spec.Fed.Checkpoint > 0 {
 		return spec.Fed.Checkpoint / 2
 	}
-	return cmp.Or(s.cfg.Every, 30*time.Minute)
+	return cmp.Or(s.cfg.Every, spec.Fed.KeptEvery())
 }
 
 // mark names the copy that counts of a task's run under one try: the wrapper writes it when that copy is whole.
 type mark struct {
-	key   string // of the archive
+	key   string // that of the archive's pieces begins so
 	bytes int64
+	piece int64     // bytes of each piece but the last
 	at    time.Time // by the node's clock
 	sum   string    // SHA-256 of the archive, in hex
+}
+
+// pieces is how many the archive has.
+func (m *mark) pieces() int { return int((m.bytes + m.piece - 1) / m.piece) }
+
+// mostPieces bounds what a node says.
+const mostPieces = 1 << 16
+
+// sizeOfPiece is how copies of at most that many bytes are cut: none larger than what S3 and Azure take in one request, and few, since each piece needs addresses.
+func sizeOfPiece(most int64) int64 {
+	const mib, gib = 1 << 20, 1 << 30
+	return min(max(gib, (most/16/mib+1)*mib), 4*gib)
 }
 
 // maxMarkAhead bounds how far a node's clock is believed.
@@ -41,8 +58,8 @@ func parseMark(key, text string) (*mark, error) {
 	var slot, run int
 	var m mark
 	var at int64
-	_, err := fmt.Sscanf(text, "slot %d bytes %d at %d run %d sum %64s", &slot, &m.bytes, &at, &run, &m.sum)
-	if err != nil || slot < 0 || slot > 1 || m.bytes < 0 || at < 0 || at > 1<<40 || len(m.sum) != 64 {
+	_, err := fmt.Sscanf(text, "slot %d bytes %d at %d run %d sum %64s piece %d", &slot, &m.bytes, &at, &run, &m.sum, &m.piece)
+	if err != nil || slot < 0 || slot > 1 || m.bytes < 0 || at < 0 || at > 1<<40 || len(m.sum) != 64 || m.piece < 1 || m.bytes/m.piece >= mostPieces {
 		return nil, fmt.Errorf("what a node said of the copy %s cannot be read: %.80q", key, text)
 	}
 	m.key, m.at = archiveOfSlot(key, slot), time.Unix(at, 0)
@@ -56,21 +73,30 @@ func markOf(prefix, try string, task int) string { return prefix + taskName(task
 
 func archiveOfSlot(markKey string, slot int) string { return fmt.Sprintf("%s.%d", markKey, slot) }
 
+func pieceOf(archive string, n int) string { return fmt.Sprintf("%s.%d", archive, n) }
+
+// Outlives reports whether an object must be there after a crash of the machine that has the store: what jobs keep, and what names it.
+func Outlives(key string) bool { return strings.Contains(key, "/keep.") }
+
 // signKept writes the addresses that one task needs to save and to fetch what it keeps, and the mark of a try that has saved nothing.
 func (s *Stager) signKept(ctx context.Context, w io.Writer, prefix, try string, task int, old *mark) error {
 	key := markOf(prefix, try, task)
 	if err := s.cfg.Objects.Put(ctx, key, text(noMark+"\n")); err != nil {
 		return err
 	}
-	lines := []struct{ name, method, key string }{{"mark.put", "PUT", key}, {"mark.get", "GET", key}}
+	type line struct{ name, method, key string }
+	lines := []line{{"mark.put", "PUT", key}, {"mark.get", "GET", key}}
 	for slot := range 2 {
-		a := archiveOfSlot(key, slot)
-		name := fmt.Sprintf("copy%d.", slot)
-		lines = append(lines, struct{ name, method, key string }{name + "put", "PUT", a}, struct{ name, method, key string }{name + "get", "GET", a})
+		for n := range (s.cfg.Max + s.cfg.Piece - 1) / s.cfg.Piece {
+			name, piece := fmt.Sprintf("copy%d.%d.", slot, n), pieceOf(archiveOfSlot(key, slot), int(n))
+			lines = append(lines, line{name + "put", "PUT", piece}, line{name + "get", "GET", piece})
+		}
 	}
 	if old != nil {
-		lines = append(lines, struct{ name, method, key string }{"old.get", "GET", old.key})
-		fmt.Fprintf(w, "%s old.sum %s\n", taskName(task), old.sum)
+		for n := range old.pieces() {
+			lines = append(lines, line{fmt.Sprintf("old.%d.get", n), "GET", pieceOf(old.key, n)})
+		}
+		fmt.Fprintf(w, "%[1]s old.sum %[2]s\n%[1]s old.bytes %[3]d\n%[1]s old.piece %[4]d\n", taskName(task), old.sum, old.bytes, old.piece)
 	}
 	for _, l := range lines {
 		url, err := s.cfg.Objects.Sign(ctx, l.method, l.key, s.cfg.Life)
@@ -217,13 +243,56 @@ func (s *Stager) bringBack(ctx context.Context, sub *federation.Submission, plan
 }
 
 func (s *Stager) unpackKept(ctx context.Context, sub *federation.Submission, m *mark) error {
-	r, err := s.cfg.Objects.Get(ctx, m.key, 0, -1)
-	if err != nil {
-		return fmt.Errorf("fetch what was saved: %w", err)
-	}
+	r := &kept{ctx: ctx, from: s.cfg.Objects, mark: m, sum: sha256.New()}
 	defer r.Close()
-	if _, err := s.cfg.Files.Unpack(ctx, userOf(sub.Job, sub.Payload.Environment), sub.Job.Spec.WorkDir, Item{From: ".", To: "."}, s.cfg.Max, r); err != nil {
+	_, err := s.cfg.Files.Unpack(ctx, userOf(sub.Job, sub.Payload.Environment), sub.Job.Spec.WorkDir, Item{From: ".", To: "."}, s.cfg.Max, r)
+	if err == nil && hex.EncodeToString(r.sum.Sum(nil)) != m.sum {
+		err = errors.New("the copy in the store is not the one that was saved")
+	}
+	if err != nil {
 		return fmt.Errorf("bring back what was saved: %w", err)
 	}
 	return nil
+}
+
+// kept reads the archive of a copy, piece by piece.
+type kept struct {
+	ctx  context.Context
+	from Objects
+	mark *mark
+	sum  hash.Hash
+	next int // the number of the next piece
+	io.ReadCloser
+}
+
+func (k *kept) Read(p []byte) (n int, err error) {
+	for {
+		if k.ReadCloser == nil {
+			if k.next == k.mark.pieces() {
+				return 0, io.EOF
+			}
+			if k.ReadCloser, err = k.from.Get(k.ctx, pieceOf(k.mark.key, k.next), 0, -1); err != nil {
+				return 0, fmt.Errorf("fetch what was saved: %w", err)
+			}
+			k.next++
+		}
+		n, err = k.ReadCloser.Read(p)
+		k.sum.Write(p[:n])
+		if err != io.EOF {
+			return n, err
+		}
+		k.Close()
+		if n > 0 {
+			return n, nil
+		}
+	}
+}
+
+func (k *kept) Close() error {
+	if k.ReadCloser == nil {
+		return nil
+	}
+	r := k.ReadCloser
+	k.ReadCloser = nil
+	return r.Close()
 }

@@ -101,7 +101,7 @@ func TestKeptWhileItRuns(t *testing.T) {
 	var puts int
 	first := make(chan bool, 1)
 	refuse := func(r *http.Request) bool {
-		if obj := r.URL.Query().Get("obj"); r.Method == "PUT" && strings.Contains(obj, "/keep.") && strings.HasSuffix(obj, ".1") {
+		if obj := r.URL.Query().Get("obj"); r.Method == "PUT" && strings.Contains(obj, "/keep.") && strings.HasSuffix(obj, ".1.0") {
 			if puts++; puts == 1 {
 				first <- true
 			}

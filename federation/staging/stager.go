@@ -35,7 +35,9 @@ type Config struct {
 	Sees     func(site federation.SiteName, dir string) bool
 	Place    string        // where the store lies, as --input has it: "aws:us-east-1"; "": not known
 	Every    time.Duration // between two copies of what a job keeps that does not say how often it writes a checkpoint; half an hour if zero
-	Max      int64         // bytes of a job's files in each direction, for each directive on the way home
+	Max      int64         // bytes of a job's files in each direction, for each directive on the way home, and of a copy of what it keeps
+	MaxOne   int64         // bytes of an object that a node may write; Max if zero
+	Piece    int64         // bytes of each piece of such a copy, a multiple of a MiB; by Max if zero
 	Life     time.Duration // of an address
 	PerUser  int           // jobs of one user that are served at one time, of eight in all; three if zero
 	Logger   *slog.Logger
@@ -61,6 +63,8 @@ func New(c Config) *Stager {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.MaxOne = min(cmp.Or(c.MaxOne, c.Max), c.Max)
+	c.Piece = cmp.Or(c.Piece, sizeOfPiece(c.Max))
 	return &Stager{cfg: c, slots: share.New(copies, cmp.Or(c.PerUser, copiesOf))}
 }
 
@@ -99,8 +103,8 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	if scratch == "" {
 		scratch = "/tmp"
 	}
-	w := Wrapper{Scratch: scratch, Blocks: blocks, Sum: sum, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""),
-		Every: s.keepEvery(spec), Plan: plan}
+	w := Wrapper{Scratch: scratch, Blocks: blocks, Sum: sum, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, MaxOne: s.cfg.MaxOne, Piece: s.cfg.Piece,
+		PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""), Every: s.keepEvery(spec), Plan: plan}
 	return rewritten(sub, w), nil
 }
 

@@ -71,8 +71,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) newStager(o staging.Objects) *staging.Stager {
-	return staging.New(staging.Config{
+func (w *world) newStager(o staging.Objects, change ...func(*staging.Config)) *staging.Stager {
+	c := staging.Config{
 		Federation: "test", Objects: o, Files: home.Spawner{Command: []string{"/proc/self/exe", "as-user"}},
 		Scratch: map[federation.SiteName]string{"far": w.scratch},
 		Payload: func(context.Context, federation.JobID) (sbatch.Payload, error) { return w.payload, nil },
@@ -89,7 +89,11 @@ func (w *world) newStager(o staging.Objects) *staging.Stager {
 		Attempts: func(context.Context, federation.JobID) ([]federation.Attempt, error) { return w.attempts, nil },
 		Sees:     func(site federation.SiteName, dir string) bool { return site == "near" },
 		Max:      1 << 20, Life: time.Hour, Every: time.Second,
-	})
+	}
+	for _, do := range change {
+		do(&c)
+	}
+	return staging.New(c)
 }
 
 // write makes a file of the user.

@@ -20,7 +20,9 @@ type Wrapper struct {
 	Sum       string         // SHA-256 of the archive that the job starts with, in hex
 	Array     bool           // it runs as tasks of an array
 	TwoFiles  bool           // standard error has a file of its own
-	Max       int64          // bytes of each archive that is sent back
+	Max       int64          // bytes of a copy of what is kept
+	MaxOne    int64          // bytes of each other archive that is sent back
+	Piece     int64          // bytes of each piece of a copy but the last
 	PutHeader string         // "Name: value" that a PUT must have
 	Every     time.Duration  // between two copies of what is kept
 	Plan      Plan
@@ -33,8 +35,8 @@ func (w Wrapper) Text() string {
 	if header == "" { // a command line needs one; this one changes nothing
 		header = "Accept: */*"
 	}
-	fmt.Fprintf(&b, "#!/bin/sh\n_fsub_scratch=%s _fsub_array=%d _fsub_two=%d _fsub_max=%d _fsub_first=%d _fsub_pieces=%d _fsub_header=%s _fsub_sum=%s\n",
-		quote(w.Scratch), bit(w.Array), bit(w.TwoFiles), w.Max, firstPiece, pieces, quote(header), quote(w.Sum))
+	fmt.Fprintf(&b, "#!/bin/sh\n_fsub_scratch=%s _fsub_array=%d _fsub_two=%d _fsub_max=%d _fsub_one=%d _fsub_piece=%d _fsub_first=%d _fsub_pieces=%d _fsub_header=%s _fsub_sum=%s\n",
+		quote(w.Scratch), bit(w.Array), bit(w.TwoFiles), w.Max, w.MaxOne, w.Piece, firstPiece, pieces, quote(header), quote(w.Sum))
 	b.WriteString("_fsub_block() {\n")
 	if !w.Array {
 		fmt.Fprintf(&b, "\techo %s\n", quote(w.Blocks[0]))

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gocloud.dev/blob"
@@ -30,6 +31,16 @@ type Config struct {
 	Key    []byte // signs addresses. Only for file://
 	Max    int64  // bytes that a PUT by address may have; 0: no bound. Only for file://
 	Free   int64  // bytes of its file system that PUTs leave free. Only for file://
+	// Outlives reports whether an object is to be on the disk before it counts as written, so that it outlives a crash of the machine. Only for file://; nil: none is.
+	Outlives func(key string) bool
+}
+
+// MostByAddress is how many bytes a store of the URL takes in one PUT; 0: as many as it is told.
+func MostByAddress(url string) int64 {
+	if scheme, _, _ := strings.Cut(url, ":"); scheme == "s3" || scheme == "azblob" {
+		return 5000 << 20 // of Azure; S3 takes 5 GiB
+	}
+	return 0
 }
 
 // Store implements staging.Objects.
@@ -40,6 +51,8 @@ type Store struct {
 	least  uint64                 // bytes that stay free
 	free   func() (uint64, error) // bytes that are
 	header []string
+
+	outlives func(key string) bool
 }
 
 const noWarning = "response_checksum_validation"
@@ -50,7 +63,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blobs: url: %w", err)
 	}
-	s := &Store{max: c.Max, least: uint64(c.Free)}
+	s := &Store{max: c.Max, least: uint64(c.Free), outlives: c.Outlives}
 	switch u.Scheme {
 	case "file":
 		return s, s.openDirectory(u, c)
@@ -110,11 +123,20 @@ func wrap(err error) error {
 func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // before Close it gives up what was written
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	opts := &blob.WriterOptions{ContentType: "application/octet-stream"}
+	var d *disk
+	if s.signer != nil && s.outlives != nil && s.outlives(key) {
+		d = &disk{Reader: r}
+		r, opts.BeforeWrite = d, d.take
+	}
+	w, err := s.bucket.NewWriter(ctx, key, opts)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, r); err != nil {
+	if _, err = io.Copy(w, r); err == nil && d != nil {
+		err = d.file.Sync()
+	}
+	if err != nil {
 		cancel()
 		w.Close()
 		return err

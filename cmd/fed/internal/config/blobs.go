@@ -23,7 +23,7 @@ type Blobs struct {
 	Shared bool `yaml:"shared,omitempty"`
 	// Where the store lies, as --input has it, for what leaves it: gcp:europe-west4. Not set: what an s3:// address says.
 	Place string `yaml:"place,omitempty"`
-	// Most MiB of a job's input files, and of each stage-out directive.
+	// Most MiB of a job's input files, of each stage-out directive (S3 and Azure take at most 5000 of these), and of a copy of what it keeps.
 	MaxMiB int64 `yaml:"max_mib"`
 	// How long the signed addresses of a submission are valid.
 	URLLife time.Duration `yaml:"url_life"`
@@ -84,8 +84,6 @@ func (b *Blobs) check() error {
 		return errors.New("blobs: gb_month must not be negative")
 	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
 		return errors.New("blobs: max_mib is at least 1, url_life at least 1m, keep not negative")
-	case u.Scheme == "s3" && b.MaxMiB > 5*1024:
-		return errors.New("blobs: max_mib: S3 takes at most 5120 MiB in one piece")
 	case (u.Scheme == "s3" || u.Scheme == "gs") && b.URLLife > 7*24*time.Hour:
 		return errors.New("blobs: url_life: S3 and Google sign addresses for at most 168h")
 	}

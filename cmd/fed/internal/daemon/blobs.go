@@ -34,7 +34,8 @@ func openBlobs(ctx context.Context, c *config.Config) (*blobs.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return blobs.Open(ctx, blobs.Config{URL: c.Blobs.URL, Public: c.Blobs.Public, Key: key, Max: c.Blobs.MaxMiB << 20, Free: c.Limits.MinFreeMiB << 20})
+	return blobs.Open(ctx, blobs.Config{URL: c.Blobs.URL, Public: c.Blobs.Public, Key: key, Max: c.Blobs.MaxMiB << 20, Free: c.Limits.MinFreeMiB << 20,
+		Outlives: staging.Outlives})
 }
 
 // sharedMark is a file that the first of several daemons puts into the directory of a file:// store.
@@ -83,7 +84,7 @@ func newStager(c *config.Config, objects *blobs.Store, st *store.Store, sees fun
 	return staging.New(staging.Config{
 		Federation: c.Federation, Objects: in, Attempts: st.Attempts, Sees: sees, Place: c.Blobs.Lies(), Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
 		Scratch: scratch, Payload: st.Payload, Output: restd.OutputFile,
-		Max: c.Blobs.MaxMiB << 20, Life: c.Blobs.URLLife, PerUser: c.Limits.StagesPerUser, Logger: log,
+		Max: c.Blobs.MaxMiB << 20, MaxOne: blobs.MostByAddress(c.Blobs.URL), Life: c.Blobs.URLLife, PerUser: c.Limits.StagesPerUser, Logger: log,
 	})
 }
 
