@@ -41,8 +41,17 @@ func Home(from Site, by Store, bytes int64) (m Move, ok bool) {
 	if one, far := Between(Site{Place: by.Place}, Site{Name: "home"}, bytes); far {
 		add(one)
 	}
-	if kept := float64(bytes) / GB * by.PerGBMonth * by.Keep.Hours() / month.Hours(); kept > 0 {
-		add(Move{Dollars: kept, Detail: fmt.Sprintf("%s kept for %g h at $%s/GB a month", Text(bytes), by.Keep.Hours(), strconv.FormatFloat(by.PerGBMonth, 'f', -1, 64))})
+	if one, costs := by.room(bytes, by.Keep); costs {
+		add(one)
 	}
 	return m, ok
+}
+
+// room is what the store asks to keep so much for so long.
+func (s *Store) room(bytes int64, span time.Duration) (m Move, ok bool) {
+	if m.Dollars = float64(bytes) / GB * s.PerGBMonth * span.Hours() / month.Hours(); m.Dollars <= 0 {
+		return Move{}, false
+	}
+	m.Detail = fmt.Sprintf("%s kept for %.4g h at $%s/GB a month", Text(bytes), span.Hours(), strconv.FormatFloat(s.PerGBMonth, 'f', -1, 64))
+	return m, true
 }

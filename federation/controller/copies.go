@@ -86,13 +86,17 @@ func (cp *copies) take(r saved) {
 // withKept is the job as placement sees it: it reads what its earlier runs have saved, from where that lies.
 func withKept(j *job) *federation.Job {
 	k := j.kept
-	if k == nil || k.Place == "" || j.Spec.Keeps() == nil {
+	if k == nil || j.Spec.Keeps() == nil {
 		return &j.Job
+	}
+	var at []string // a store in no cloud asks nothing for what it gives
+	if k.Place != "" {
+		at = []string{k.Place}
 	}
 	copied := j.Job
 	copied.EditSpec(func(s *sbatch.Spec) {
 		fed := *s.Fed
-		fed.Inputs = append(slices.Clip(fed.Inputs), sbatch.Dataset{Bytes: k.Bytes, Kept: true, At: []string{k.Place}})
+		fed.Inputs = append(slices.Clip(fed.Inputs), sbatch.Dataset{Bytes: k.Bytes, Kept: true, At: at})
 		s.Fed = &fed
 	})
 	return &copied

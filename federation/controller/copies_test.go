@@ -61,6 +61,9 @@ func TestKeptCountsInThePrice(t *testing.T) {
 	if !strings.Contains(terms, "what it keeps: 10 GB from aws:us-east-1") {
 		t.Errorf("terms %s", terms)
 	}
+	if all[1].Site == "cheap" && !strings.Contains(terms, "{keep ") || all[1].Site != "cheap" && strings.Contains(terms, "{keep ") { // the other sees the directory
+		t.Errorf("at %s terms %s", all[1].Site, terms)
+	}
 	if got := b.job(id).Spec.Fed.Inputs; len(got) > 0 {
 		t.Errorf("its own inputs are %v now", got)
 	}

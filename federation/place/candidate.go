@@ -119,6 +119,7 @@ func (ms *members) newCandidate(s *placement, st *siteState, sh *shape) *candida
 	c.pricePower(ms.clock)
 	c.priceData(ms, sh)
 	c.priceResults(ms, sh)
+	c.priceSaves(ms, sh)
 	c.priceTries(&ms.policy)
 	return c
 }

@@ -21,6 +21,7 @@ type data struct {
 	dollars  decision.Dollars // of what leaves
 	copying  decision.Dollars // of the time
 	results  egress.Move      // what comes home
+	saves    egress.Move      // what is saved while it runs
 	unbilled decision.Dollars // the part of all that nobody bills, or for which no price is known
 }
 
@@ -83,6 +84,25 @@ func (c *runPrice) priceResults(ms *members, sh *shape) {
 	}
 }
 
+// priceSaves adds what it costs to save what the job keeps (#FSUB --keep) each time that it has written a checkpoint, by the length of the last copy; before the first one nothing is
+// known. It is on the clouds' bills alone.
+func (c *runPrice) priceSaves(ms *members, sh *shape) {
+	f := sh.like.Spec.Fed
+	if f == nil || len(f.Keep) == 0 || c.site.site.Sees(sh.like.Spec.WorkDir) {
+		return
+	}
+	for _, in := range f.Inputs {
+		if !in.Kept {
+			continue
+		}
+		if m, ok := egress.Saving(c.place(), ms.policy.Store, in.Bytes, int(max(c.run/f.KeptEvery(), 1)), c.run); ok {
+			c.data.saves = m
+			c.fixed += decision.Dollars(m.Dollars)
+			c.data.unbilled += decision.Dollars(m.Dollars)
+		}
+	}
+}
+
 // place says where the nodes are.
 func (s *placement) place() egress.Site {
 	zone := ""
@@ -125,6 +145,9 @@ func (w wording) dataTerms() []decision.Term {
 		}
 		terms = append(terms, decision.Term{Name: "data", Amount: d.dollars, Detail: strings.Join(from, " + ")},
 			decision.Term{Name: "copy", Amount: d.copying, Detail: spanText(d.took) + " at " + d.moves[0].Speed})
+	}
+	if d.saves.Dollars > 0 {
+		terms = append(terms, decision.Term{Name: "keep", Amount: decision.Dollars(d.saves.Dollars), Detail: d.saves.Detail})
 	}
 	if d.results.Dollars > 0 {
 		terms = append(terms, decision.Term{Name: "results", Amount: decision.Dollars(d.results.Dollars), Detail: d.results.Detail})
