@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/stored"
+	"fsub/sbatch/bounded"
 	"fsub/slurm/wire"
 )
 
@@ -75,13 +77,16 @@ func (c *command) run() int {
 		}
 		refs, exit = found, max(exit, code)
 	}
-	if len(refs) > 0 {
-		exit = max(exit, c.act(refs))
+	for some := range slices.Chunk(refs, mostRefs) {
+		exit = max(exit, c.act(some))
 	}
 	return exit
 }
 
-// act sends everything in one request, as hundreds of IDs may come at once, and reports what was refused.
+// mostRefs is how many jobs one request may name.
+var mostRefs = bounded.MaxNamed
+
+// act sends all of refs in one request, as hundreds of IDs may come at once, and reports what was refused.
 func (c *command) act(refs []ref) int {
 	req := v1.ActRequest{Signal: stored.Signal{Name: c.signal, Batch: c.batch, Full: c.full}}
 	path := "/fed/v1/jobs/signal"

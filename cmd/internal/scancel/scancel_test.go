@@ -232,6 +232,14 @@ func TestManyJobsAreOneRequest(t *testing.T) {
 	if exit := run(args, nil, nil, &stdout, &stderr, counter); exit != 0 || counter.n != 1 {
 		t.Errorf("exit %d after %d requests, %q", exit, counter.n, &stderr)
 	}
+	defer func(n int) { mostRefs = n }(mostRefs)
+	mostRefs, counter.n = 2, 0
+	if exit := run([]string{"-v", "1", "2", "999999", "5", "-Q"}, nil, nil, &stdout, &stderr, counter); exit != 0 || counter.n != 2 {
+		t.Errorf("exit %d after %d requests, %q", exit, counter.n, &stderr)
+	}
+	if got := requests(d.Controller.Done()); !strings.Contains(got, "cancel 2") || !strings.Contains(got, "cancel 5") {
+		t.Errorf("asked for %q", got)
+	}
 }
 
 type counting struct {
