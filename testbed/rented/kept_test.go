@@ -5,38 +5,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"fsub/federation"
+	"fsub/testbed/checkpoints"
 	"fsub/testbed/ec2"
 )
-
-// keepsCheckpoints counts to the number that it is given, a tenth of a second each, and writes two files that belong together each thirty ticks; it begins at what they
-// say the next time. The directory that it is given is the one thing that the test lets the machine see: what it writes there is for the test alone.
-const keepsCheckpoints = `#!/bin/bash
-#SBATCH -t 5 --requeue --open-mode=append -n1 -c1
-#FSUB --keep=ck --checkpoint=00:00:03
-see=$1/$SLURM_JOB_ID
-exec 9> $see.lock
-flock -n 9 || echo twice >> $see
-mkdir -p ck
-n=$(cat ck/a 2>/dev/null || echo 0)
-[ "$n" = "$(cat ck/b 2>/dev/null || echo 0)" ] || echo torn >> $see
-echo "begins at $n" >> $see
-save() { echo $n > ck/a.new; mv ck/a.new ck/a; echo $n > ck/b.new; mv ck/b.new ck/b; echo "saved $n" >> $see; }
-trap 'save; echo "told at $n" >> $see; exit 143' TERM
-while [ $n -lt $2 ]; do
-	sleep 0.1 9>&- & wait $!
-	n=$((n + 1))
-	echo $n > $see.at
-	[ $((n % 30)) != 0 ] || { cp $see.at $see.was; save; }
-done
-echo "ends at $n" >> $see
-`
 
 // TestKept runs jobs that keep their checkpoints on spot machines and on a local pool, none of which sees their files. Machines are taken at random, some without a word, and the
 // daemon is killed meanwhile. All finish; none begins with a torn checkpoint or before that of the run before; none runs twice at one time.
@@ -62,7 +38,7 @@ func TestKept(t *testing.T) {
 	os.Chmod(see, 0o1777)
 	var ids []federation.JobID
 	for range jobs {
-		p.put("job.sh", keepsCheckpoints)
+		p.put("job.sh", checkpoints.Script)
 		out, errOut, code := p.run("fsub", "--parsable", "job.sh", see, fmt.Sprint(ticks))
 		var id federation.JobID
 		if _, err := fmt.Sscan(out, &id); err != nil || code != 0 {
@@ -88,63 +64,18 @@ func TestKept(t *testing.T) {
 	}
 	close(stop)
 	taking.Wait()
-	var sum resumption
+	var sum checkpoints.Sum
 	for _, id := range ids {
 		text, _ := os.ReadFile(filepath.Join(see, id.String()))
-		if err := sum.add(string(text), ticks); err != nil {
+		if err := sum.Add(string(text), ticks); err != nil {
 			t.Errorf("job %d: %v:\n%s", id, err, text)
 		}
 	}
-	t.Logf("%d jobs; %d machines taken with a notice, %d without; the daemon killed %d times; %d runs went on from a checkpoint, %d began again at 0; the last checkpoint of a run was lost %d times, more of them %d times",
-		jobs, notices, gone, kills, sum.resumed, sum.fresh, sum.last, sum.more)
-	if sum.resumed == 0 {
+	t.Logf("%d jobs; %d machines taken with a notice, %d without; the daemon killed %d times; %s", jobs, notices, gone, kills, sum)
+	if sum.Resumed == 0 {
 		t.Error("no run went on from a checkpoint: this shows nothing")
 	}
 	p.noMachines(time.Minute)
-}
-
-// resumption adds up what jobs have seen: runs that went on from a checkpoint, and that began at 0 after another run; how often the last checkpoint of a run was not there
-// for the next, because the machine went while it was copied, and how often more of them were not.
-type resumption struct{ resumed, fresh, last, more int }
-
-// add reads what one job has noted. A run begins at a checkpoint of those before, and never before the one at which the run before began.
-func (k *resumption) add(text string, ticks int) error {
-	saved := []int{0} // since the run before began, which is the first
-	runs, ended := 0, false
-	for line := range strings.Lines(text) {
-		var n int
-		switch {
-		case scan(line, "begins at %d\n", &n):
-			at := slices.Index(saved, n)
-			if at < 0 {
-				return fmt.Errorf("run %d begins at %d, the checkpoints since the run before began are %d", runs, n, saved)
-			}
-			switch lost := len(slices.Compact(slices.Clone(saved[at:]))) - 1; {
-			case lost == 1:
-				k.last++
-			case lost > 1:
-				k.more++
-			}
-			if n > 0 {
-				k.resumed++
-			} else if runs > 0 {
-				k.fresh++
-			}
-			saved = []int{n}
-			runs++
-		case scan(line, "saved %d\n", &n):
-			saved = append(saved, n)
-		case scan(line, "told at %d\n", &n):
-		case scan(line, "ends at %d\n", &n) && n == ticks: // and once more, if the machine went before it could say so
-			ended = true
-		default:
-			return fmt.Errorf("%q", line)
-		}
-	}
-	if !ended {
-		return fmt.Errorf("it has not ended")
-	}
-	return nil
 }
 
 // takeSome takes random machines until stop, most of them with a notice, and returns how many.

@@ -38,7 +38,7 @@ func newPlace(t *testing.T, c config) *place {
 	}
 	c.site = "filesystems: none\n  scratch: " + dir
 	c.more = strings.ReplaceAll(c.more, "SCRATCH", dir)
-	c.daemon = append(c.daemon, fmt.Sprintf(`blobs: {url: "file://%s/blobs", shared: %v, listen: %q, public_url: "http://%s"}`, dir, several() > 1, blobs, blobs))
+	c.daemon = append(c.daemon, fmt.Sprintf(`blobs: {url: "file://%s/blobs", shared: %v, listen: %q, public_url: "http://%s"%s}`, dir, several() > 1, blobs, blobs, more(c.blobs)))
 	t.Cleanup(func() {
 		if left, _ := filepath.Glob(filepath.Join(dir, "fsub-*")); len(left) > 0 {
 			t.Errorf("jobs have left %v", left)

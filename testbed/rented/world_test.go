@@ -90,6 +90,7 @@ type config struct {
 	aws   string // further keys of aws
 	// timing are further waits: "stock_out: 4s"
 	timing string
+	blobs  string   // further keys of blobs, where the site sees no files
 	site   string   // further keys of the site: "filesystems: none"
 	more   string   // further sites: "- name: near\n"; SCRATCH is where jobs that are staged work
 	daemon []string // further lines of the configuration
