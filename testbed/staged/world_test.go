@@ -24,6 +24,7 @@ import (
 var world suite.Suite
 
 func TestMain(m *testing.M) {
+	forwardIfAsked()
 	world.Main(m, suite.Config{Name: "staged", Sites: []string{"alpha"}, Start: start})
 }
 
