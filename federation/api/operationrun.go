@@ -138,6 +138,9 @@ func (w *operationWorker) step(ctx context.Context) error {
 	if asked {
 		w.Controller.Wake()
 	}
+	if w.Queue != nil && w.Queue.Complete() { // what is done to very many jobs is not left for the next list to take up at once
+		return w.Queue.Follow(ctx)
+	}
 	return nil
 }
 
