@@ -43,6 +43,7 @@ type machine struct {
 	notice   *agentapi.Notice
 	load     agentapi.Load // as its agent told it last
 	busy     inUse         // likewise how busy its runs are
+	beats    heartbeats    // and how far
 	problems []agentapi.Problem
 	idle     time.Time       // since when it has no job
 	deleteAt time.Time       // when to ask the cloud to end it (again); zero: not

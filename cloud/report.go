@@ -47,6 +47,9 @@ func (a *agents) report(id MachineID, rep agentapi.Report) (*records.Batch, erro
 	if rep.Use != nil {
 		m.busy = inUse{at: a.now(), of: rep.Use}
 	}
+	if rep.Beats != nil {
+		m.beats = heartbeats{at: a.now(), of: rep.Beats}
+	}
 	if rep.Notice != nil {
 		a.noticed(m, *rep.Notice)
 	}

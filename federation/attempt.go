@@ -8,6 +8,7 @@ import (
 
 	"fsub/accounting/egress"
 	"fsub/federation/decision"
+	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 )
 
@@ -40,12 +41,13 @@ type Attempt struct {
 	Note       string      // why it was refused, withdrawn or forgotten, in a sentence
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
-	Decision decision.Decision
-	Cost     Money        // of all its runs that have ended
-	Held     Held         // by its newest run
-	Kept     *egress.Kept // what it has saved of the paths that the job keeps; nil: nothing, as far as is known
-	Idle     *idle.Record // its run has left idle what it holds; nil: none has for long, as far as is known
-	Charged  int          // runs that have a [Charge]
+	Decision  decision.Decision
+	Cost      Money             // of all its runs that have ended
+	Held      Held              // by its newest run
+	Kept      *egress.Kept      // what it has saved of the paths that the job keeps; nil: nothing, as far as is known
+	Heartbeat *heartbeat.Record // what its run's heartbeats have shown; nil: nothing that is wrong
+	Idle      *idle.Record      // its run has left idle what it holds; nil: none has for long, as far as is known
+	Charged   int               // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
 	// Losses are the nodes that it has lost without its end, as its site tells.

@@ -40,6 +40,7 @@ var fedOptions = [...]struct {
 	{"retry-time", delivery, setRetryTime},
 	{"pack", delivery, setPack},
 	{"on-node-loss", delivery, setOnNodeLoss},
+	{"heartbeat", delivery, setHeartbeat},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
@@ -120,7 +121,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --stage-out-size, --keep, --group, --retry, --retry-mem, --retry-time, --pack and --on-node-loss")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --stage-out-size, --keep, --group, --retry, --retry-mem, --retry-time, --pack, --on-node-loss and --heartbeat")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -312,6 +313,7 @@ func (f *Fed) options(w *words) {
 	f.Retry.options(w)
 	w.text("fed-pack", f.Pack.text())
 	w.text("fed-on-node-loss", f.OnNodeLoss)
+	w.text("fed-heartbeat", f.Heartbeat)
 }
 
 // String is in as an option has it.

@@ -158,6 +158,7 @@ var headings = []struct {
 		{"fed-retry-mem", "xFACTOR", "multiply its memory by FACTOR after it ran out of memory"},
 		{"fed-retry-time", "xFACTOR", "multiply its time limit by FACTOR after it ran into it"},
 		{"fed-on-node-loss", "requeue|wait[:TIME]|shrink", "when a rented node is lost: begin elsewhere, here with another one, or go on without"},
+		{"fed-heartbeat", "file", "each node writes the number of its step there: finds the slow node, and a job that hangs"},
 		{"fed-pack", "K[:SIDE]", "run K tasks of an array in one job, SIDE of them side by side"},
 		{"fed-explain", "", "where it would run, and why not elsewhere; submits nothing"},
 		{"fed-key", "text", "the same key again is the same job: for scripts that repeat a submission"},

@@ -120,6 +120,8 @@ type Fed struct {
 	Pack  *Pack  `json:"pack,omitempty"`  // how the tasks of the array share jobs at their sites; nil: each has its own
 	// OnNodeLoss is what it does when it loses one of its nodes: see [Spec.NodeLoss]; "": not said.
 	OnNodeLoss string `json:"on_node_loss,omitempty"`
+	// Heartbeat is the file into which each of its nodes writes how far it is: see [Spec.Heartbeat]; "": none.
+	Heartbeat string `json:"heartbeat,omitempty"`
 }
 
 // Dataset is data that a job reads.

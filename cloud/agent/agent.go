@@ -42,6 +42,7 @@ type Agent struct {
 	lease   *lease
 	news    *news
 	uses    uses
+	beats   beats
 	table   gpuTable
 	welcome agentapi.Welcome
 	hosts   *hosts
@@ -115,7 +116,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	var work sync.WaitGroup
-	parts := []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.watchUse, a.keepEtc, reapOrphans}
+	parts := []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.watchUse, a.watchBeats, a.keepEtc, reapOrphans}
 	if cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata) != "" { // a machine of a cloud; the nodes of a local pool share one
 		parts = append(parts, a.check)
 	}

@@ -44,6 +44,7 @@ func (r *run) batch() error {
 	r.used = newMeter(r)
 	r.openStreams()
 	r.a.uses.add(r)
+	r.a.beats.add(r)
 	r.tell(func(s *agentapi.Status) { s.State, s.Start = agentapi.RunRunning, r.begin })
 	r.follow()
 	r.afterScript()

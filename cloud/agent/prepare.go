@@ -157,12 +157,16 @@ func (r *run) fileName(pattern string) string {
 	if pattern == "" {
 		return ""
 	}
-	l := r.l
-	n := sbatch.FileVars{Job: l.Job, JobName: l.Groups[0].Spec.Name, User: l.User.Name, Node: r.node.Name, Step: "batch", Dir: l.Groups[0].Spec.WorkDir}
+	return sbatch.FileName(pattern, fileVars(r.l, r.node.Name))
+}
+
+// fileVars are what patterns in names of files stand for on a node.
+func fileVars(l *agentapi.Launch, node string) sbatch.FileVars {
+	n := sbatch.FileVars{Job: l.Job, JobName: l.Groups[0].Spec.Name, User: l.User.Name, Node: node, Step: "batch", Dir: l.Groups[0].Spec.WorkDir}
 	if l.Array != nil {
 		n.ArrayJob, n.Task = l.Array.Job, l.Array.Task
 	}
-	return sbatch.FileName(pattern, n)
+	return n
 }
 
 // environment is the script's. Its process's number is filled in by the process itself.

@@ -17,6 +17,7 @@ type news struct {
 	runs   map[string]told
 	notice *agentapi.Notice
 	use    []agentapi.InUse // the newest readings
+	beats  []agentapi.Beat  // likewise
 	serial int
 	some   chan struct{} // has an element when there may be something to tell
 }
@@ -81,6 +82,13 @@ func (n *news) tellUse(use []agentapi.InUse) {
 	n.wake()
 }
 
+func (n *news) tellBeats(beats []agentapi.Beat) {
+	n.mu.Lock()
+	n.beats = beats
+	n.mu.Unlock()
+	n.wake()
+}
+
 func (n *news) drop(run string) {
 	n.mu.Lock()
 	delete(n.runs, run)
@@ -97,7 +105,7 @@ func (n *news) next() (r agentapi.Report, done func()) {
 		sent[id] = t.serial
 	}
 	slices.SortFunc(r.Runs, func(x, y agentapi.Status) int { return n.runs[x.Run].serial - n.runs[y.Run].serial })
-	r.Notice, r.Use, n.use = n.notice, n.use, nil // a reading that is lost is not told again: it would be an old one
+	r.Notice, r.Use, n.use, r.Beats, n.beats = n.notice, n.use, nil, n.beats, nil // a reading that is lost is not told again: it would be an old one
 	return r, func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -133,7 +141,7 @@ func (a *Agent) report(ctx context.Context) {
 		if load {
 			r.Load = machineLoad()
 		}
-		if len(r.Runs) == 0 && r.Notice == nil && r.Load == nil && r.Use == nil {
+		if len(r.Runs) == 0 && r.Notice == nil && r.Load == nil && r.Use == nil && r.Beats == nil {
 			continue
 		}
 		if err := a.tell(ctx, r); err != nil {

@@ -76,10 +76,12 @@ func (r *run) live() {
 			err = r.batch()
 		} else {
 			r.a.uses.add(r)
+			r.a.beats.add(r)
 			r.awaitStop()
 		}
 	}
 	r.a.uses.drop(r.l.Run)
+	r.a.beats.drop(r.l.Run)
 	r.cleanup()
 	r.tell(func(s *agentapi.Status) {
 		s.State, s.End, s.Why = agentapi.RunEnded, time.Now().UTC(), r.why

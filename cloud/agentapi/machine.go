@@ -129,7 +129,8 @@ type Report struct {
 	Runs   []Status `json:"runs,omitempty"`
 	Notice *Notice  `json:"notice,omitempty"`
 	Load   *Load    `json:"load,omitempty"`
-	Use    []InUse  `json:"use,omitempty"` // of all runs that live on the machine
+	Use    []InUse  `json:"use,omitempty"`   // of all runs that live on the machine
+	Beats  []Beat   `json:"beats,omitempty"` // of those that have written heartbeats
 	// Ending: the machine ends itself now, and why. Nothing runs on it any more.
 	Ending string `json:"ending,omitempty"`
 }
@@ -242,6 +243,15 @@ type InUse struct {
 	CPUs int           `json:"cpus"`
 	GPUs int           `json:"gpus,omitempty"`
 	GPU  *float64      `json:"gpu,omitempty"` // percent of these, on average since it was told last; nil: not known
+}
+
+// Beat is the heartbeat of a run on its machine (#FSUB --heartbeat).
+type Beat struct {
+	Run  string        `json:"run"`
+	Node int           `json:"node,omitempty"` // which of the run's nodes the machine is
+	Step int64         `json:"step,omitempty"` // the last that was written; 0: none was
+	Age  time.Duration `json:"age"`            // how long ago that was
+	Work time.Duration `json:"work,omitempty"` // what a step took without waiting for others, on average since it was told last; 0: the file does not say
 }
 
 // LogSize is the answer to a piece of output: how much the daemon has now. With 409 there was a gap

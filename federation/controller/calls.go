@@ -300,6 +300,8 @@ func (c *Controller) takeResult(r result) {
 		c.copies.take(v)
 	case used:
 		c.idles.take(r.site, v)
+	case beaten:
+		c.heartbeats.take(r.site, v)
 	case acted:
 		c.orphans.take(r.site, v)
 		c.requests.takeActed(r.site, v)

@@ -313,6 +313,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.stageOut.again()
 	c.copies.reconcile()
 	c.idles.reconcile()
+	c.heartbeats.reconcile()
 	c.packs.reconcile()
 	c.repairs.reconcile()
 	c.comparing.reconcile(ctx)
@@ -350,6 +351,7 @@ func (c *Controller) nextRound() time.Time {
 	c.nodes.due(sooner)
 	c.rules.due(sooner)
 	c.idles.due(sooner)
+	c.heartbeats.due(sooner)
 	c.preempts.due(sooner)
 	c.promises.due(sooner)
 	if c.agenda.plan && c.watch.looked {

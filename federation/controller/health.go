@@ -14,6 +14,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/health"
+	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
@@ -177,6 +178,7 @@ func (hr *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (he
 func (hr *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
 	x := health.Ended{At: hr.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue, Again: hr.rerunEarly || j.Spec.Requeue != nil && *j.Spec.Requeue}
 	x.Nodes, _ = hostlist.Expand(nodes)
+	x.Late = heartbeatOf(j).Now()
 	if end.State == federation.Completed {
 		return x
 	}
@@ -223,6 +225,14 @@ func (hr *healthRules) carryOutAll(found []health.Finding) (ofJob *health.Findin
 	}
 	hr.write()
 	return ofJob
+}
+
+// late tells the rules that a node of a running gang is slower than the others. It returns why the job is to blame for that, "" if nothing says so.
+func (hr *healthRules) late(s *site, j *job, x heartbeat.Slow, why string) string {
+	late := health.Late{At: hr.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Node: federation.NodeID{Site: s.Name, Name: x.Node}, Rank: x.Rank, Why: why}
+	job, found := late.Tell(hr.engine)
+	hr.carryOutAll(found)
+	return job
 }
 
 // healthOwner is in whose name nodes are drained.

@@ -32,6 +32,7 @@ type metrics struct {
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
 	idle        *prometheus.GaugeVec
+	gangs       *prometheus.GaugeVec
 	waits       waitMetrics
 }
 
@@ -57,11 +58,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		late_:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_late_copies_total", Help: "Copies of jobs that arrived late at a site, and were cancelled."}, []string{"site"}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
+		gangs:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gangs_by_heartbeat", Help: "Running jobs whose heartbeats show a node that is slower than the others (slow), or that none is written any more (hung)."}, []string{"site", "state"}),
 		idle:        prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gpus_idle_held", Help: "GPUs that running jobs hold and have left idle for as long as the rule idle-held says, of sites that can tell."}, []string{"site"}),
 		waits:       newWaitMetrics(r),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.idle)
+		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.idle, m.gangs)
 	}
 	return m
 }

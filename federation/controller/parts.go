@@ -32,6 +32,7 @@ type parts struct {
 	stageOut   *stageOut
 	copies     *copies
 	idles      *idles
+	heartbeats *heartbeats
 	reports    *reports
 	watch      *watch
 	standings  *standings
@@ -95,6 +96,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		engine: engine, report: report, bySite: map[federation.SiteName]*siteNodes{}}
 	p.rules = &healthRules{federation: cfg.Federation, now: now, log: log, metrics: m, records: cfg.Health, rerunEarly: cfg.RerunEarly, notify: cfg.Notify, sites: p.sites,
 		jobs: p.jobs, batch: p.batch, nodes: p.nodes, pools: pools, engine: engine, report: report, extra: map[federation.NodeID]string{}}
+	p.heartbeats = &heartbeats{now: now, log: log, metrics: m, notify: cfg.Notify, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, rules: p.rules,
+		of: map[federation.JobID]*beating{}, asking: map[federation.SiteName]bool{}, failed: map[federation.SiteName]string{}}
 	p.reports = &reports{now: now, t: t, metrics: m, jobs: p.jobs, batch: p.batch, agenda: p.agenda, calls: p.calls, limits: limits, preempts: p.preempts, queue: p.queue,
 		depends: p.depends, components: components, charges: charges, life: life, requests: p.requests, moves: p.moves, stageOut: p.stageOut, orphans: p.orphans,
 		rules: p.rules}

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 	"fsub/federation/usage"
 )
@@ -24,6 +25,7 @@ type Abilities struct {
 	Run         Runner
 	Measure     Measurer
 	Use         UseTeller
+	Beats       BeatTeller
 	Steps       StepTeller
 	SignalStep  StepSignaller
 	Connect     Connector
@@ -128,6 +130,12 @@ type UseTeller interface {
 	// Use returns the newest readings of jobs. A job that is not in the result is not known to use anything, nor to be idle. A driver that cannot read
 	// at all, as it is not configured to, returns none.
 	Use(ctx context.Context, jobs []Running) (map[federation.JobID]idle.Use, error)
+}
+
+// BeatTeller is a driver whose site reads the heartbeats that jobs write while they run (#FSUB --heartbeat).
+type BeatTeller interface {
+	// Beats returns the newest heartbeats of jobs: of each that runs, of as many of its nodes as have written any.
+	Beats(ctx context.Context, jobs []federation.JobRef) (heartbeat.Of, error)
 }
 
 // Running is a job that runs, with what it holds.

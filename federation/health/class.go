@@ -36,6 +36,7 @@ const (
 	CodeLink       Code = "link"        // an InfiniBand link or route
 	CodePeer       Code = "peer"        // another rank, or the way to it, was gone
 	CodeSlow       Code = "slow"        // like jobs run faster elsewhere; no failure
+	CodeLate       Code = "late"        // other nodes of a running gang are faster; no failure
 
 	CodeMoved     Code = "moved"     // it was taken away to run at another site
 	CodeForgotten Code = "forgotten" // the site's controller has lost the job

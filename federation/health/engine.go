@@ -21,8 +21,9 @@ type Engine struct {
 	jobs     map[federation.JobID]*JobState
 	breakers map[string]*Breaker
 	likes    likes
-	lived    map[federation.SiteName]time.Time // when a job last lived at a site
-	clear    map[string]time.Time              // what was seen before counts no more for a rule, by its name
+	lived    map[federation.SiteName]time.Time    // when a job last lived at a site
+	late     map[string]map[int]federation.NodeID // by kind of jobs and rank: where it was slow
+	clear    map[string]time.Time                 // what was seen before counts no more for a rule, by its name
 	changed  Changed
 }
 
@@ -39,7 +40,7 @@ type Standing struct {
 // NewEngine returns an engine that has seen nothing. look tells how a node stands now; it may know nothing of it.
 func NewEngine(rules []Rule, look func(federation.NodeID) Standing) *Engine {
 	e := &Engine{rules: rules, look: look, nodes: newNodeBook(), jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
-		likes: newLikes(), lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
+		likes: newLikes(), late: map[string]map[int]federation.NodeID{}, lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
 	e.Fabric = Fabric{rule: e.rule(RulePart), look: look, breakers: e.breakers, gangs: map[federation.SiteName]*gangBook{}}
 	return e
 }
@@ -149,8 +150,10 @@ type Ended struct {
 	Site federation.SiteName
 	// Nodes are those that it ran on. Blame are those of them that may have failed it: the one, or those that are down.
 	Nodes, Blame []string
-	Once         bool // it is not to run again
-	Again        bool // it may run again even if it exited with a code of its own
+	// Late are nodes that were slower than the others while it ran.
+	Late  []string
+	Once  bool // it is not to run again
+	Again bool // it may run again even if it exited with a code of its own
 	End
 }
 

@@ -89,12 +89,15 @@ func (fb *Fabric) Ended(x Ended, v Verdict) []Finding {
 		return nil
 	}
 	run := gangRun{at: x.At, job: x.Job, user: x.User, like: x.Like, ran: x.Ran, size: len(x.Nodes), on: x.Nodes}
+	late := false
 	switch {
-	case x.State == federation.Completed:
+	case x.State == federation.Completed && len(x.Late) == 0:
 	case v.Class == federation.ClassNode, v.Code == CodeExit, v.Code == CodeSignal:
 		if run.failed = true; len(x.Blame) > 0 {
 			run.on = x.Blame
 		}
+	case len(x.Late) > 0: // wherever it ended
+		late, run.on = true, x.Late
 	default:
 		return nil // it tells nothing
 	}
@@ -118,7 +121,7 @@ func (fb *Fabric) Ended(x Ended, v Verdict) []Finding {
 	if len(run.above) == 0 {
 		return nil // the site tells of no switches
 	}
-	run.slow = !run.failed && b.slow(&run)
+	run.slow = late || !run.failed && b.slow(&run)
 	b.add(run)
 	if !run.failed && !run.slow || fb.blamed(x.Site, run.above, x.At) {
 		return nil

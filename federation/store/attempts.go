@@ -6,6 +6,7 @@ import (
 
 	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 	"fsub/federation/stored"
 )
@@ -20,9 +21,10 @@ var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + li
 // heldAndKept is what the column held has, and what came after it.
 type heldAndKept struct {
 	stored.Held
-	Kept   *stored.Kept      `json:"kept,omitempty"`
-	Losses []stored.NodeLoss `json:"losses,omitempty"`
-	Idle   *idle.Record      `json:"idle,omitempty"`
+	Kept      *stored.Kept      `json:"kept,omitempty"`
+	Losses    []stored.NodeLoss `json:"losses,omitempty"`
+	Idle      *idle.Record      `json:"idle,omitempty"`
+	Heartbeat *heartbeat.Record `json:"heartbeat,omitempty"`
 }
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
@@ -34,7 +36,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle})
+	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle, a.Heartbeat})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	a.Runs = stored.Runs(runs)
 	var held heldAndKept
 	r.json(&held)
-	a.Held, a.Kept, a.Losses, a.Idle = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses), held.Idle
+	a.Held, a.Kept, a.Losses, a.Idle, a.Heartbeat = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses), held.Idle, held.Heartbeat
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

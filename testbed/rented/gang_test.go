@@ -22,11 +22,12 @@ export TRY=${SLURM_RESTART_COUNT:-0}
 srun bash -c 'echo "$TRY $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID; [ $TRY = 1 ] || sleep 300'
 `
 
-// shrinking goes on without a machine: a step with a rank on each of three, which the loss of one does not end, and then one on those that are left.
+// shrinking goes on without a machine: a step with a rank on each of three, which the loss of one does not end, and then one on those that are left. Its ranks have heartbeats.
 const shrinking = `#!/bin/bash
 #SBATCH -N 3 --ntasks-per-node=1 -t 5 -o out-%j --open-mode=append
-#FSUB --on-node-loss=shrink
-srun --no-kill bash -c 'echo "0 $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID; while [ ! -e stop-$SLURM_JOB_ID ]; do sleep 0.2; done'
+#FSUB --on-node-loss=shrink --heartbeat=beat-%j-%n
+srun --no-kill bash -c 'echo "0 $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID
+  while [ ! -e stop-$SLURM_JOB_ID ]; do sleep 0.2; echo "$((++step)) 0.2" > beat-$SLURM_JOB_ID-$SLURM_NODEID; done'
 srun -N 2 bash -c 'echo "1 $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID'
 srun true && echo "all three" >> ranks-$SLURM_JOB_ID
 true
@@ -48,7 +49,13 @@ func (w *world) ranks(id federation.JobID, try string) (nodes []string) {
 func (w *world) gang(script string) (id federation.JobID, nodes []string) {
 	w.t.Helper()
 	id = w.fsub(script)
-	w.eventually("three ranks run", time.Minute, func() string {
+	return id, w.lose(id, time.Minute, w.cloud.Kill)
+}
+
+// lose waits until a job has begun on three machines, and kills the second. It returns their nodes by rank.
+func (w *world) lose(id federation.JobID, patience time.Duration, kill func(instance string) error) (nodes []string) {
+	w.t.Helper()
+	w.eventually("three ranks run", patience, func() string {
 		if nodes = w.ranks(id, "0"); len(nodes) != 3 {
 			return fmt.Sprint(nodes)
 		}
@@ -62,14 +69,14 @@ func (w *world) gang(script string) (id federation.JobID, nodes []string) {
 	}
 	for _, m := range machines {
 		if m.Name == nodes[1] {
-			if err := w.cloud.Kill(m.Instance); err != nil {
+			if err := kill(m.Instance); err != nil {
 				w.t.Fatal(err)
 			}
-			return id, nodes
+			return nodes
 		}
 	}
 	w.t.Fatalf("no machine %s runs", nodes[1])
-	return id, nodes
+	return nodes
 }
 
 // shown is what fed job show says of a job.
@@ -115,10 +122,16 @@ func TestGangShrinks(t *testing.T) {
 	w := newWorld(t, config{pool: "max: 4, idle: 5s"})
 	w.start()
 	id, nodes := w.gang(shrinking)
-	w.eventually("the loss is told", time.Minute, func() string {
+	w.eventually("the loss is told, and the heartbeats of those that are left are heard", time.Minute, func() string {
 		rec, err := w.job(id)
 		if err != nil || len(rec.Attempts) == 0 || len(rec.Attempts[0].Losses) == 0 {
 			return fmt.Sprint(rec, err)
+		}
+		heard := func(e federation.Event) bool {
+			return strings.HasPrefix(e.Text, "heartbeat: ") && strings.HasSuffix(e.Text, " nodes write it, with the seconds that a step takes")
+		}
+		if !slices.ContainsFunc(rec.Events, heard) {
+			return fmt.Sprint(rec.Events)
 		}
 		return ""
 	})

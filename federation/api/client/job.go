@@ -6,6 +6,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
+	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 	"fsub/federation/spending"
 )
@@ -29,6 +30,8 @@ type Explanation struct {
 
 	Spending *spending.Spending // nil: it does not run
 	Idle     *idle.Record       // of the newest attempt; nil: it has not left idle what it holds
+	// Heartbeat is what the heartbeats of its newest attempt have shown.
+	Heartbeat *heartbeat.Record
 }
 
 // Wire is r as /fed/v1 has it.
@@ -54,7 +57,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle, Heartbeat: e.Heartbeat}
 	for _, d := range e.Components {
 		w.Components = append(w.Components, d.Worded())
 	}
@@ -63,5 +66,5 @@ func (e *Explanation) Wire() *v1.Explanation {
 
 func explanationOf(w *v1.Explanation) *Explanation {
 	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, KeptOff: w.KeptOff, Sooner: w.Sooner, Priority: w.Priority, Path: time.Duration(w.PathSeconds) * time.Second}
-	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle}
+	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle, Heartbeat: w.Heartbeat}
 }

@@ -33,9 +33,7 @@ func (s *Gate) checkDemand(spec *sbatch.Spec) (named Clusters, err error) {
 			}
 		}
 	}
-	if text := waitsOnlyRented(spec, sites); text != "" {
-		named.Warnings = append(named.Warnings, text)
-	}
+	named.Warnings = append(named.Warnings, onlyRented(spec, sites)...)
 	return named, nil
 }
 
@@ -132,6 +130,11 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	if why := f.InvalidNodeLoss(); why != "" {
 		return refuseAlone("on-node-loss: " + why)
 	}
+	if f.Heartbeat != "" {
+		if why := sbatch.InvalidHeartbeat(f.Heartbeat); why != "" {
+			return refuseAlone("heartbeat: " + why)
+		}
+	}
 	if why := f.Retry.Why(); why != "" {
 		return refuseAlone("retry: " + why)
 	}
@@ -149,10 +152,11 @@ func checkLoss(spec *sbatch.Spec) error {
 	return nil
 }
 
-// waitsOnlyRented says that a job may run where nothing waits for a lost node: at clusters of Slurm. "": it cannot, or does not ask for that.
-func waitsOnlyRented(spec *sbatch.Spec, sites []*federation.Site) string {
-	if do, _ := spec.NodeLoss(); do != sbatch.LossWait {
-		return ""
+// onlyRented says of what a job asks for that sites of Slurm where it may run do not do it. "": they do, or it cannot run there.
+func onlyRented(spec *sbatch.Spec, sites []*federation.Site) (said []string) {
+	do, _ := spec.NodeLoss()
+	if do != sbatch.LossWait && spec.Heartbeat() == "" {
+		return nil
 	}
 	const named = 3
 	var at []string
@@ -168,9 +172,16 @@ func waitsOnlyRented(spec *sbatch.Spec, sites []*federation.Site) string {
 		}
 	}
 	if at == nil {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("--on-node-loss=wait is for rented machines: a job that loses a node at %s is queued again, as Slurm does it.", strings.Join(at, ", "))
+	there := strings.Join(at, ", ")
+	if do == sbatch.LossWait {
+		said = append(said, fmt.Sprintf("--on-node-loss=wait is for rented machines: a job that loses a node at %s is queued again, as Slurm does it.", there))
+	}
+	if spec.Heartbeat() != "" {
+		said = append(said, fmt.Sprintf("--heartbeat is for rented machines and local pools: nothing reads the file at %s.", there))
+	}
+	return said
 }
 
 // checkPack refuses a job whose tasks cannot share jobs.

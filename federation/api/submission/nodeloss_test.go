@@ -8,8 +8,9 @@ import (
 	"fsub/sbatch"
 )
 
-// TestWaitsOnlyRented: a job that waits for another node when it loses one is told at which sites nothing does; --no-requeue beside it is refused.
-func TestWaitsOnlyRented(t *testing.T) {
+// TestOnlyRented: a job that waits for another node when it loses one, or that has heartbeats, is told at which sites nothing does so or reads them; --no-requeue beside the
+// former is refused.
+func TestOnlyRented(t *testing.T) {
 	var sites []*federation.Site
 	for name, version := range map[federation.SiteName]string{"alpha": "24.11.5", "aws": federation.OwnVersion} {
 		s := &federation.Site{Seen: &federation.Observation{Version: version}}
@@ -25,9 +26,11 @@ func TestWaitsOnlyRented(t *testing.T) {
 		{sbatch.Fed{OnNodeLoss: "wait", Sites: []string{"aws"}}, false},
 		{sbatch.Fed{OnNodeLoss: "wait", NotSites: []string{"alpha"}}, false},
 		{sbatch.Fed{OnNodeLoss: "shrink"}, false},
+		{sbatch.Fed{Heartbeat: "beat-%n"}, true},
+		{sbatch.Fed{Heartbeat: "beat-%n", Sites: []string{"aws"}}, false},
 	} {
-		text := waitsOnlyRented(&sbatch.Spec{Fed: &c.fed}, sites)
-		if strings.Contains(text, "at alpha is queued again") != c.says || strings.Contains(text, "aws") {
+		text := strings.Join(onlyRented(&sbatch.Spec{Fed: &c.fed}, sites), " ")
+		if strings.Contains(text, "at alpha is queued again") != (c.says && c.fed.OnNodeLoss != "") || strings.Contains(text, "reads the file at alpha") != (c.fed.Heartbeat != "" && c.says) || strings.Contains(text, "aws") {
 			t.Errorf("%+v: %q", c.fed, text)
 		}
 	}

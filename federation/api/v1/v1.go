@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 	"fsub/federation/spending"
 	"fsub/federation/stored"
@@ -134,7 +135,9 @@ type Explanation struct {
 	// Spending is what a job that runs has come to, and may come to.
 	Spending *spending.Spending `json:"spending,omitempty"`
 	Idle     *idle.Record       `json:"idle,omitempty"` // its newest attempt has left idle what it holds, and who was told
-	Now      time.Time          `json:"now"`
+	// Heartbeat is what the heartbeats of its newest attempt have shown.
+	Heartbeat *heartbeat.Record `json:"heartbeat,omitempty"`
+	Now       time.Time         `json:"now"`
 }
 
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.

@@ -71,6 +71,9 @@ func NewExplainCommand() *cobra.Command {
 			if e.Idle != nil {
 				text += "  idle: " + plain.Line(e.Idle.String()) + "\n"
 			}
+			for _, line := range e.Heartbeat.Lines() {
+				text += "  heartbeat: " + plain.Line(line) + "\n"
+			}
 			if e.Job.Whole != nil || e.Job.State.Ended() {
 				r, err := c.Job(ctx, id)
 				if err != nil {
@@ -308,6 +311,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	}
 	if a.Idle != nil {
 		fmt.Fprintf(w, "  idle: %s\n", plain.Line(a.Idle.String()))
+	}
+	for _, line := range a.Heartbeat.Lines() {
+		fmt.Fprintf(w, "  heartbeat: %s\n", plain.Line(line))
 	}
 	if at := a.Held.SiteAccount; at != "" {
 		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)
