@@ -129,6 +129,7 @@ func (rp *reports) learn(s *site, j *job, sj *federation.SiteJob) {
 		a.SiteJobID = sj.SiteJobID
 	}
 	rp.takeLosses(j, sj)
+	rp.takeShrunk(s, j, sj)
 	rp.takeRestarts(s, j, sj)
 	if sj.State == federation.Completing && j.whole == nil && lifecycle.RequeueCounted(a) {
 		sj.Start = a.Started // 22.05 shows here when it expects the next run to start

@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/slurm/hostlist"
 	"fsub/testbed/bed"
 	"fsub/testbed/suite"
 )
@@ -83,6 +84,74 @@ func TestNodesThatStartNothing(t *testing.T) {
 	}
 	if restarted == 0 || held == 0 {
 		t.Errorf("%d jobs were requeued, and %d were held because their nodes could not start them", restarted, held)
+	}
+}
+
+// A node of a running job with --no-kill is lost: slurmctld takes it from the job, which goes on, and is shown here with the nodes that are left.
+func TestNoKill(t *testing.T) {
+	world.Need(t)
+	for _, site := range sites {
+		t.Run(site, func(t *testing.T) {
+			dir, err := os.MkdirTemp(world.Bed.Home("alice"), "nokill-")
+			if err == nil {
+				err = os.Chmod(dir, 0o777)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := submit(t, "--fed-sites="+site, "--fed-on-node-loss=shrink", "-N3", "--exclusive", "-t10", "-o", dir+"/out", "--wrap",
+				"while [ ! -e "+dir+"/stop ]; do sleep 0.2; done; squeue -h -j $SLURM_JOB_ID -o %D >"+dir+"/left")
+			c := world.Daemon.Client()
+			defer c.Close()
+			shown := func(what string, is func(*client.JobRecord) bool) *client.JobRecord {
+				t.Helper()
+				for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+					rec, err := c.Job(t.Context(), id)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if is(rec) {
+						return rec
+					}
+					if time.Now().After(deadline) {
+						rows, _ := world.Bed.Output(t.Context(), site, "", "bash", "-c", "scontrol show job; sinfo -R")
+						t.Fatalf("%s: job %d is %s on %q: %v\n%s", what, id, rec.Job.State, rec.Job.Nodes, rec.Events, rows)
+					}
+				}
+			}
+			rec := shown("it runs", func(r *client.JobRecord) bool { return r.Job.State == federation.Running && r.Job.Nodes != "" })
+			nodes, err := hostlist.Expand(rec.Job.Nodes)
+			if err != nil || len(nodes) != 3 {
+				t.Fatalf("it runs on %q: %v", rec.Job.Nodes, err)
+			}
+			lost := nodes[2]
+			if err := world.Bed.StopService(site, "slurmd:"+lost); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := world.Bed.StartService(context.Background(), site, "slurmd:"+lost); err != nil {
+					t.Error(err)
+				}
+				admin(t, site, "scontrol update nodename="+lost+" state=resume")
+			}()
+			admin(t, site, "scontrol update nodename="+lost+" state=down reason=gone")
+			left := hostlist.Compress(nodes[:2])
+			rec = shown("it goes on with two nodes", func(r *client.JobRecord) bool { return r.Job.State != federation.Running || r.Job.Nodes == left })
+			if losses := rec.Attempts[0].Losses; rec.Job.State != federation.Running || len(losses) != 1 || losses[0].Node != lost || !losses[0].Shrunk {
+				t.Errorf("it is %s on %s, with the losses %+v", rec.Job.State, rec.Job.Nodes, losses)
+			}
+			if out, err := login(t, "squeue", "-h", "-j", id.String(), "-o", "%D %N"); err != nil || strings.TrimSpace(out) != "2 "+left {
+				t.Errorf("our squeue shows %q, %v", out, err)
+			}
+			if err := os.WriteFile(dir+"/stop", nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			rec = shown("it ends", func(r *client.JobRecord) bool { return r.Job.State.Ended() })
+			text, _ := os.ReadFile(dir + "/left")
+			if rec.Job.State != federation.Completed || rec.Job.Restarts != 0 || strings.TrimSpace(string(text)) != "2" {
+				t.Errorf("it is %s after %d restarts; in the end %q nodes were left: %v", rec.Job.State, rec.Job.Restarts, text, rec.Events)
+			}
+		})
 	}
 }
 
