@@ -75,6 +75,7 @@ class Attempt(Model):
     failure_code: str = ""
     # how the job ended at the site
     final_state: str = ""
+    heartbeat: Optional[HeartbeatRecord] = None
     idle: Optional[IdleRecord] = None
     kept: Optional[StoredKept] = None
     # nodes that it has lost without its end (--on-node-loss)
@@ -480,6 +481,7 @@ class Explanation(Explained):
     # Components are what placement says of each component of a heterogeneous job that waits, if it were a job of its
     # own. Those start together.
     components: Optional[List[DecisionDecision]] = None
+    heartbeat: Optional[HeartbeatRecord] = None
     # Holdbacks are what of the account tree keeps a waiting job back.
     holdbacks: Optional[List[DecisionHoldback]] = None
     idle: Optional[IdleRecord] = None
@@ -531,6 +533,42 @@ class HetComponent(Model):
     leader_job_id: int = 0
     # from 1
     offset: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class HeartbeatLate(Model):
+    """HeartbeatLate of the daemon's answers."""
+
+    late: int = 0
+    node: str = ""
+    rank: int = 0
+    since: Optional[datetime] = None
+    times: float = 0.0
+    fine: Optional[datetime] = None
+    job: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class HeartbeatRecord(Model):
+    """HeartbeatRecord of the daemon's answers."""
+
+    run: Optional[datetime] = None
+    silent: Optional[HeartbeatSilence] = None
+    slow: Optional[List[HeartbeatLate]] = None
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class HeartbeatSilence(Model):
+    """HeartbeatSilence of the daemon's answers."""
+
+    since: Optional[datetime] = None
+    told: Optional[datetime] = None
+    behind: Optional[List[str]] = None
+    never: bool = False
+    over: Optional[datetime] = None
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -895,7 +933,7 @@ class Task(Model):
 
 
 ArrayWhole._readers = {"cancelled": many(CancelledTasks.from_json)}
-Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "idle": IdleRecord.from_json, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
+Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "heartbeat": HeartbeatRecord.from_json, "idle": IdleRecord.from_json, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
 Caller._readers = {"expires": when}
 Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
@@ -917,7 +955,10 @@ DecisionWait._readers = {"why": CodesWhy.from_json, "advice": many(CodesWhy.from
 Error._readers = {"lines": many(LineError.from_json)}
 Event._readers = {"time": when}
 Event._names = {"from": "from_"}
-Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "kept_off": many(DecisionKeptOff.from_json), "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
+Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "heartbeat": HeartbeatRecord.from_json, "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "kept_off": many(DecisionKeptOff.from_json), "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
+HeartbeatLate._readers = {"since": when, "fine": when}
+HeartbeatRecord._readers = {"run": when, "silent": HeartbeatSilence.from_json, "slow": many(HeartbeatLate.from_json)}
+HeartbeatSilence._readers = {"since": when, "told": when, "over": when}
 HistoryEntry._readers = {"time": when}
 Holder._readers = {"time": when, "why": CodesWhy.from_json}
 IdleRecord._readers = {"run": when, "since": when, "busy": when, "ended": when, "lead": when, "told": when}
