@@ -527,16 +527,6 @@ class FreeGPUs(Model):
 
 
 @dataclass(frozen=True)
-class HetComponent(Model):
-    """HetComponent says which component of which heterogeneous job a job is."""
-
-    leader_job_id: int = 0
-    # from 1
-    offset: int = 0
-    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True)
 class HeartbeatLate(Model):
     """HeartbeatLate of the daemon's answers."""
 
@@ -569,6 +559,16 @@ class HeartbeatSilence(Model):
     behind: Optional[List[str]] = None
     never: bool = False
     over: Optional[datetime] = None
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class HetComponent(Model):
+    """HetComponent says which component of which heterogeneous job a job is."""
+
+    leader_job_id: int = 0
+    # from 1
+    offset: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
