@@ -57,9 +57,13 @@ func alikeKeys(message string) string {
 		return ""
 	}
 	var like []string
-	for _, key := range configKeys(reflect.TypeFor[Config](), nil) {
+	for _, path := range configKeys(reflect.TypeFor[Config](), "", nil) {
+		below, key := "", path
+		if at := strings.LastIndex(path, ": "); at >= 0 {
+			below, key = " (below "+path[:at]+")", path[at+2:]
+		}
 		if alike(m[1], key) {
-			like = append(like, key)
+			like = append(like, key+below)
 		}
 	}
 	if like == nil {
@@ -69,17 +73,17 @@ func alikeKeys(message string) string {
 	return "\nlike it: " + strings.Join(slices.Compact(like), ", ")
 }
 
-// configKeys adds the keys of a type of the configuration, and of all that is in it.
-func configKeys(t reflect.Type, keys []string) []string {
+// configKeys adds the keys of a type of the configuration, and of all that is in it, each with those that it stands below: "sites: url".
+func configKeys(t reflect.Type, below string, keys []string) []string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return configKeys(t.Elem(), keys)
+		return configKeys(t.Elem(), below, keys)
 	case reflect.Struct:
 		for f := range t.Fields() {
 			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); f.Anonymous {
-				keys = configKeys(f.Type, keys)
+				keys = configKeys(f.Type, below, keys)
 			} else if key != "" && key != "-" {
-				keys = configKeys(f.Type, append(keys, key))
+				keys = configKeys(f.Type, below+key+": ", append(keys, below+key))
 			}
 		}
 	}
