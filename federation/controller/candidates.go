@@ -134,6 +134,7 @@ func (cd *candidates) blocked(j *job, now time.Time) reasons.Reason {
 }
 
 func (cd *candidates) setReason(j *job, r reasons.Reason) {
+	cd.queue.told.Waits(j.ID, r)
 	if j.Reason != r {
 		j.Reason = r
 		cd.batch.job(j)

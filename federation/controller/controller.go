@@ -57,6 +57,7 @@ type Config struct {
 	Quota      *quota.Book       // limits of the account tree; nil: there are none
 	Runs       *predict.Book     // foretells how long jobs run; nil: a share of their time limits is reckoned with
 	Waits      predict.Waits     // foretells how long they wait at sites that others use too; nil: only what holds nodes is reckoned with
+	Told       *predict.Told     // corrects when jobs are told to start elsewhere; nil: nothing is known yet
 	FairShare  *fairshare.Shares // orders the queue; nil: --nice and the order of submission do
 	MaxRequeue int               // how often a job is requeued after failures that are not its own; 0: 5, negative: never
 	// KillInvalidDepend: a job whose dependency can never be met is cancelled, unless it was submitted with --kill-on-invalid-dep=no; else it waits, unless it says yes.

@@ -82,6 +82,7 @@ func (l *life) end(j *job, state federation.State, reason reasons.Reason, at tim
 	l.jobs.Delete(j.ID)
 	l.jobs.ended[j.ID] = j
 	l.queue.drop(j)
+	l.queue.told.Forget(j.ID)
 	l.runs.outlasted.Delete(j.ID)
 	l.arrays.ended(j)
 	for _, k := range l.components.endWith(j, j.End) {

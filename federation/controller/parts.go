@@ -59,7 +59,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	faults := faults{log, m}
 	p.calls = newCalls(cfg.Inline, t.Call, log, m, p.sites, p.jobs.owner)
 	p.inbox = &inbox{now: now, store: store, agenda: p.agenda, inline: cfg.Inline, taken: map[int64]federation.JobID{}}
-	p.queue = newQueue(now, cfg.Policy, cfg.FairShare, p.sites, runs)
+	p.queue = newQueue(now, cfg.Policy, cfg.FairShare, cfg.Told, p.sites, runs)
 	p.preempts = &preempts{now: now, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, book: cfg.Quota, by: map[string]*seizure{}, told: map[federation.JobID]time.Time{}}
 	p.orphans = &orphans{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, store: store, batch: p.batch, calls: p.calls, known: map[orphanKey]bool{}}
 	p.stageOut = &stageOut{now: now, t: t, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, byKey: map[string]*results{}}

@@ -113,6 +113,7 @@ func (pl *planner) decide(d *decision.Decision) {
 		return
 	}
 	pl.candidates.setReason(j, d.Reason)
+	pl.queue.told.Tell(d, pl.now())
 }
 
 // mayBind reports whether a part may be bound: others of its array may have been, since the plan was begun.

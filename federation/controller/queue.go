@@ -8,6 +8,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
+	"fsub/federation/predict"
 )
 
 // queue holds the jobs without a live attempt. Those that may be bound now stand in placement's World, too; the others wait for a time, for
@@ -24,12 +25,16 @@ type queue struct {
 	arrays    map[*job]int // those in the queue, with what they count for in tasks
 	marked    []*job
 	times     times
+	told      *predict.Told
 	faults    []*place.Fault // of placement, since the last plan was begun
 }
 
-func newQueue(now func() time.Time, policy place.Policy, f *fairshare.Shares, sites *roster, runs *runTimes) *queue {
+func newQueue(now func() time.Time, policy place.Policy, f *fairshare.Shares, told *predict.Told, sites *roster, runs *runTimes) *queue {
 	policy.MaxOffers = keptOffers // who asks for all has one job planned: see planFor
-	q := &queue{now: now, sites: sites, runs: runs, fairShare: f, world: place.NewWorld(policy, 0), arrays: map[*job]int{}, times: times{next: map[*job]time.Time{}}}
+	q := &queue{now: now, sites: sites, runs: runs, fairShare: f, world: place.NewWorld(policy, 0), arrays: map[*job]int{}, times: times{next: map[*job]time.Time{}}, told: told}
+	if told == nil {
+		q.told = &predict.Told{}
+	}
 	if f != nil {
 		q.world.SetOrder(f)
 	}

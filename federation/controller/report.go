@@ -10,6 +10,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
+	"fsub/federation/predict"
 	"fsub/federation/reasons"
 )
 
@@ -154,12 +155,23 @@ func (rp *reports) runs(s *site, j *job, sj *federation.SiteJob) {
 	j.State, j.Reason = sj.State, j.heldReason()
 	rp.batch.advance(j, federation.AttemptStarted)
 	if began {
-		rp.metrics.waits.started(&j.Job, j.att)
+		rp.startsFirst(j, j.att)
 		rp.agenda.plan = true // what is bound and waits there has become less
 		rp.depends.changed(j)
 		if j.array != nil {
 			rp.life.taskChanged(j)
 		}
+	}
+}
+
+// startsFirst takes in that an attempt has started, if it has.
+func (rp *reports) startsFirst(j *job, a *federation.Attempt) {
+	rp.metrics.waits.started(&j.Job, a)
+	if a.Started.IsZero() {
+		return
+	}
+	if held := rp.queue.told.Started(j.ID, a.Started); held != nil {
+		rp.batch.waits([]predict.PastWait{*held})
 	}
 }
 
@@ -196,7 +208,7 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		}
 	}
 	if j.State == federation.Pending { // it was not seen to run
-		rp.metrics.waits.started(&j.Job, a)
+		rp.startsFirst(j, a)
 	}
 	rp.charges.ended(s, j, booked)
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus

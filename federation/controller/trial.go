@@ -50,6 +50,7 @@ func (fc *forecasts) tried(j *federation.Job) *decision.Trial {
 		return nil
 	}
 	fc.queue.left(triedID)
+	fc.queue.told.Correct(&t, now)
 	if len(t.Decision.Offers) == 0 {
 		return &t
 	}

@@ -49,7 +49,7 @@ func TestQueueIsForetold(t *testing.T) {
 	for range 100 {
 		all = append(all, waits.Look("busy", b.look())...)
 	}
-	kept, err := OpenWaits(t.Context(), store(all))
+	kept, _, err := OpenWaits(t.Context(), store(all))
 	if err != nil {
 		t.Fatal(err)
 	}

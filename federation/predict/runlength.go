@@ -33,7 +33,7 @@ type RunStore interface {
 
 // PastWait is how long a job waited at a site, for later forecasts.
 type PastWait struct {
-	Site    federation.SiteName
+	Site    federation.SiteName // "": of a job that was told of its wait; see [Told]
 	Since   time.Time
 	Seconds float64
 	Traits  []uint32 // of the job, and of the queue when it came; see package predict

@@ -8,6 +8,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
+	"fsub/federation/predict"
 	"fsub/federation/reasons"
 )
 
@@ -49,6 +50,7 @@ type Config struct {
 	Numbers map[federation.SiteName]map[federation.JobID]federation.JobID
 	// Tried, if set, is told of some jobs when each would start by the plan as it stands when it comes: of every TryEach-th one. What it is not known of has no site.
 	Tried   func(job int, now time.Time, t decision.Trial)
+	Told    *predict.Told // learns how what was told held, and corrects what Tried is told; nil: that is the plan's word
 	TryEach int
 	// Done, when closed, ends the replay as Until does.
 	Done <-chan struct{}

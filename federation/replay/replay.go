@@ -235,7 +235,12 @@ func (r *run) try(i int) {
 	}
 	r.world.SetTime(r.now)
 	j := &r.cfg.Jobs[i]
-	r.cfg.Tried(i, r.now, r.world.TryQueued(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]}))
+	t := r.world.TryQueued(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]})
+	if r.cfg.Told != nil {
+		r.cfg.Told.Tell(&t.Decision, r.now)
+		r.cfg.Told.Correct(&t, r.now)
+	}
+	r.cfg.Tried(i, r.now, t)
 	r.world.Reorder() // the next plan starts over, and tells what starts
 }
 
@@ -329,6 +334,9 @@ func (r *run) begin(d *decision.Decision, held []start) {
 	}
 	boot := r.fleet.boot(held)
 	o.Start = r.now.Add(boot)
+	if r.cfg.Told != nil {
+		r.cfg.Told.Started(d.Job, o.Start)
+	}
 	lasts := r.fleet.lasts(offer, j.Run)
 	o.End = o.Start.Add(lasts)
 	o.GPUs, o.Rented = offer.GPUs, offer.Offering != ""
