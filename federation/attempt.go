@@ -47,7 +47,9 @@ type Attempt struct {
 	Kept      *egress.Kept      // what it has saved of the paths that the job keeps; nil: nothing, as far as is known
 	Heartbeat *heartbeat.Record // what its run's heartbeats have shown; nil: nothing that is wrong
 	Idle      *idle.Record      // its run has left idle what it holds; nil: none has for long, as far as is known
-	Charged   int               // runs that have a [Charge]
+	// Moved is the newest move that the planner has decided of the job, of this run or an earlier one; nil: none.
+	Moved   *decision.Moved
+	Charged int // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
 	// Losses are the nodes that it has lost without its end, as its site tells.

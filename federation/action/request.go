@@ -84,8 +84,10 @@ type Relocation struct {
 	// Running: a job that runs is moved, too, by a requeue. Otherwise ErrConflict: it has started.
 	Running bool `json:"running,omitempty"`
 	// Now: a job that runs is cancelled at once. Otherwise one with --signal gets that first, and as much time as it asks for before its time limit.
-	Now bool   `json:"now,omitempty"`
-	Why string `json:"why,omitempty"` // for the job's history
+	Now bool `json:"now,omitempty"`
+	// Stay: it may go on at From, on other nodes, when that has forgotten its run.
+	Stay bool   `json:"stay,omitempty"`
+	Why  string `json:"why,omitempty"` // for the job's history
 }
 
 // Store keeps requests until a journal.Batch says that they are done.

@@ -157,7 +157,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 		e.Priority, e.PathSeconds = why.Priority, int64(why.Path.Seconds())
 	}
 	if n := len(attempts); n > 0 {
-		e.Idle, e.Heartbeat = attempts[n-1].Idle, attempts[n-1].Heartbeat
+		e.Idle, e.Heartbeat, e.Moved = attempts[n-1].Idle, attempts[n-1].Heartbeat, attempts[n-1].Moved
 	}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]

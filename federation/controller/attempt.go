@@ -54,6 +54,10 @@ func (at *attempts) bind(j *job, d decision.Decision) {
 		j.try().older = nil
 	}
 	here := j.att != nil && j.att.Site == o.Site
+	var moved *decision.Moved
+	if j.att != nil {
+		moved = j.att.Moved
+	}
 	again := here && j.att.State == federation.AttemptRefused
 	madeRoom := here && j.att.Class == federation.ClassPreempt || again && j.madeRoom
 	if j.try().madeRoom = madeRoom; !again {
@@ -61,7 +65,7 @@ func (at *attempts) bind(j *job, d decision.Decision) {
 	}
 	j.tried.att = &federation.Attempt{
 		Job: j.ID, Number: number, Key: federation.AttemptKey(at.federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
-		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: at.limits.payer(&j.Job)},
+		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: at.limits.payer(&j.Job)}, Moved: moved,
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
 	j.Reason = reasons.Resources

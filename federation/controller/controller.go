@@ -30,6 +30,7 @@ import (
 	"fsub/federation/health"
 	"fsub/federation/idle"
 	"fsub/federation/journal"
+	"fsub/federation/move"
 	"fsub/federation/pack"
 	"fsub/federation/place"
 	"fsub/federation/predict"
@@ -75,6 +76,8 @@ type Config struct {
 	// Health keeps what the rules of health remember; nil: they forget it with the daemon. Rules are those rules; nil: the built-in ones.
 	Health health.Store
 	Rules  []health.Rule
+	// Moves is when running jobs are moved that have said --keep; the zero value: never.
+	Moves move.Rule
 	// Idle is the rule about jobs that leave idle what they hold; the zero value finds none.
 	Idle idle.Rule
 	// RerunEarly: what the rules say of early deaths holds for all jobs, not only for those of sbatch --requeue.
@@ -274,7 +277,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  6. have sites order our jobs as we do, tell of budgets, end what runs on one that is used up, and have jobs make room for others
 //  7. repair: attempts whose fate is unknown are looked up, what failed is repeated; after a restore, so are jobs that may have run since the copy
 //  8. plan: find the jobs that new singletons wait for, bind jobs of the queue to sites, have sites hold the places of those that wait, and have those that wait at a site leave
-//     it for a better one
+//     it for a better one, as those do that run and have said --keep
 //  9. write what is left of the arrays that tasks were taken from
 //  10. commit all of this
 //  11. make the calls that were decided
@@ -322,6 +325,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.planner.reconcile()
 	c.promises.reconcile()
 	c.relocation.reconcile()
+	c.departures.reconcile()
 	c.arrays.writeShrunk()
 	if c.writer.commit(ctx) {
 		c.calls.make(ctx)
@@ -355,6 +359,7 @@ func (c *Controller) nextRound() time.Time {
 	c.heartbeats.due(sooner)
 	c.preempts.due(sooner)
 	c.promises.due(sooner)
+	c.departures.due(sooner)
 	if c.agenda.plan && c.watch.looked {
 		sooner(c.planner.next)
 	}

@@ -95,7 +95,7 @@ func (is *idles) publish(now time.Time) {
 			}
 		}
 		if s.can.Use != nil {
-			is.metrics.idle.WithLabelValues(string(s.Name)).Set(float64(gpus))
+			is.metrics.running.idle.WithLabelValues(string(s.Name)).Set(float64(gpus))
 		}
 	}
 	slices.SortFunc(all, func(a, b idle.Held) int { return cmp.Compare(a.Job, b.Job) })

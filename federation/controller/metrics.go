@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // metrics of the controller. Labels are sites, states and kinds of calls: bounded sets.
@@ -31,7 +32,7 @@ type metrics struct {
 	late_       *prometheus.CounterVec
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
-	idle        *prometheus.GaugeVec
+	running     runningMetrics
 	gangs       *prometheus.GaugeVec
 	waits       waitMetrics
 }
@@ -59,11 +60,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 		gangs:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gangs_by_heartbeat", Help: "Running jobs whose heartbeats show a node that is slower than the others (slow), or that none is written any more (hung)."}, []string{"site", "state"}),
-		idle:        prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gpus_idle_held", Help: "GPUs that running jobs hold and have left idle for as long as the rule idle-held says, of sites that can tell."}, []string{"site"}),
+		running:     newRunningMetrics(r),
 		waits:       newWaitMetrics(r),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.idle, m.gangs)
+		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.gangs)
 	}
 	return m
 }
@@ -83,6 +84,30 @@ func (m *metrics) answering(s federation.SiteName, ok bool) {
 	set(m.answering_.WithLabelValues(string(s)), ok)
 	m.waits.bound.WithLabelValues(string(s))
 	m.late_.WithLabelValues(string(s))
+}
+
+// runningMetrics are of running jobs.
+type runningMetrics struct {
+	idle         *prometheus.GaugeVec
+	moves, saved *prometheus.CounterVec
+}
+
+func newRunningMetrics(r prometheus.Registerer) runningMetrics {
+	m := runningMetrics{
+		idle:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gpus_idle_held", Help: "GPUs that running jobs hold and have left idle for as long as the rule idle-held says, of sites that can tell."}, []string{"site"}),
+		moves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_running_moves_total", Help: "Moves of running jobs that the planner has decided, by kind (window, price, gang) and action (on; dry: it was only told)."}, []string{"kind", "action"}),
+		saved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_running_moves_saved_dollars_total", Help: "What these moves save after what they cost, as it was expected."}, []string{"kind", "action"}),
+	}
+	if r != nil {
+		r.MustRegister(m.idle, m.moves, m.saved)
+	}
+	return m
+}
+
+// departed notes that a running job is moved, or would be.
+func (m *metrics) departed(d *decision.Moved, act string) {
+	m.running.moves.WithLabelValues(d.Kind, act).Inc()
+	m.running.saved.WithLabelValues(d.Kind, act).Add(max(float64(decision.Sum(d.Saves)-decision.Sum(d.Costs)), 0))
 }
 
 func (m *metrics) breakerOpen(s federation.SiteName, open bool) {

@@ -44,7 +44,7 @@ func (mv *moves) ask(j *job, r action.Request) {
 	case !j.live():
 		mv.place(j, m, m.From)
 		mv.asks.answer(a)
-	case m.From != "" && j.att.Site != m.From || slices.Contains(m.To, j.att.Site) || m.From == "" && m.Running && j.Restarts > r.Restarts: // it was moved already
+	case m.From != "" && j.att.Site != m.From || slices.Contains(m.To, j.att.Site) || (m.From == "" || m.Stay) && m.Running && j.Restarts > r.Restarts: // it was moved already
 		mv.asks.answer(a)
 	case j.whole != nil:
 		mv.asks.refuse(j, a, fmt.Errorf("%w: an earlier version has handed the array over to %s as a whole", federation.ErrConflict, j.att.Site))
@@ -131,6 +131,9 @@ func (mv *moves) putElsewhere(j *job, a *asked) {
 	j.att.Class, j.att.Code = federation.ClassNone, health.CodeMoved
 	mv.batch.attempt(j.att)
 	mv.place(j, a.Move, from)
+	if a.Move.Stay { // the site remembers its ID
+		j.avoid(j.att, mv.now().Add(mv.t.MinJobAge), mv.now())
+	}
 	mv.asks.answer(a)
 	mv.life.requeue(j, reasons.Priority)
 }
@@ -142,7 +145,7 @@ const movedFor = 10 * time.Minute
 func (mv *moves) recall(j *job, a *federation.Attempt) {
 	switch {
 	case mv.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
-	case a.Code == health.CodeMoved:
+	case a.Code == health.CodeMoved && (a.Moved == nil || !a.Moved.Stay || !a.Moved.Run.Equal(a.Started)):
 		if until := a.Ended.Add(max(movedFor, mv.t.MinJobAge)); mv.now().Before(until) {
 			j.leaveOut(decision.Rejection{Site: a.Site, Reason: reasons.Moved, Why: codes.Because(codes.MovedFrom).With(codes.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
@@ -159,7 +162,7 @@ func (mv *moves) place(j *job, m *action.Relocation, from federation.SiteName) {
 		switch {
 		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
 			no.Why = codes.Because(codes.MovedTo, joinSites(m.To))
-		case s.Name == from:
+		case s.Name == from && !m.Stay:
 			no.Why = codes.Because(codes.MovedFrom)
 		default:
 			continue

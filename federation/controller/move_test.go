@@ -14,7 +14,7 @@ import (
 	"fsub/sbatch"
 )
 
-func move(id federation.JobID, m action.Relocation) action.Request {
+func moveRequest(id federation.JobID, m action.Relocation) action.Request {
 	return action.Request{Job: id, Kind: action.Move, Operator: true, Move: &m}
 }
 
@@ -23,7 +23,7 @@ func TestMoveOfAJobThatWaitsAtASite(t *testing.T) {
 	id := b.submit(nil)
 	b.wait(time.Second)
 	b.want(id, federation.Pending, "", "cheap")
-	b.request(move(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.request(moveRequest(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, "", "dear")
 	if j := b.job(id); j.Restarts != 0 || j.Attempt != 2 || j.Cost != 0 {
@@ -32,7 +32,7 @@ func TestMoveOfAJobThatWaitsAtASite(t *testing.T) {
 	if !slices.Equal(b.cheap.held, []federation.JobID{id}) || !slices.Equal(b.cheap.cancelled, []federation.JobID{id}) {
 		t.Errorf("held %v, cancelled %v", b.cheap.held, b.cheap.cancelled)
 	}
-	b.request(move(id, action.Relocation{From: "cheap"})) // it has left: nothing is done
+	b.request(moveRequest(id, action.Relocation{From: "cheap"})) // it has left: nothing is done
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, "", "dear")
 	b.noRequests()
@@ -44,7 +44,7 @@ func TestMoveIsAskedForAgain(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.wait(time.Second)
-	b.request(move(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.request(moveRequest(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
 	b.cheap.end(id, federation.Cancelled)
 	b.restart()
 	b.wait(3 * time.Second)
@@ -76,7 +76,7 @@ func TestMoveIsRememberedElsewhere(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.wait(time.Second)
-	b.request(move(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.request(moveRequest(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, "", "dear")
 	b.restart()
@@ -95,7 +95,7 @@ func TestMoveOutlivesTheDaemon(t *testing.T) {
 	id := b.submit(nil)
 	b.wait(time.Second)
 	b.dear.refuses = fmt.Errorf("%w: it takes no jobs", federation.ErrCapacity)
-	b.request(move(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.request(moveRequest(id, action.Relocation{From: "cheap", Why: "its nodes are down"}))
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, reasons.Moved, "")
 	b.restart()
@@ -114,7 +114,7 @@ func TestMoveWaitsForTheSite(t *testing.T) {
 	id := b.submit(nil)
 	b.wait(time.Second)
 	b.cheap.fail = federation.ErrUnavailable
-	b.request(move(id, action.Relocation{}))
+	b.request(moveRequest(id, action.Relocation{}))
 	b.wait(20 * time.Second)
 	b.want(id, federation.Pending, "", "cheap")
 	if b.dear.jobs[id] != nil {
@@ -129,13 +129,13 @@ func TestMoveWaitsForTheSite(t *testing.T) {
 func TestMoveOfAJobThatRuns(t *testing.T) {
 	b := newBench(t)
 	id := b.running()
-	b.request(move(id, action.Relocation{}))
+	b.request(moveRequest(id, action.Relocation{}))
 	b.wait(2 * time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	if err := b.ctl.Refusal(1); !errors.Is(err, federation.ErrConflict) {
 		t.Errorf("refusal: %v", err)
 	}
-	b.request(move(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true}))
+	b.request(moveRequest(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true}))
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, "", "dear")
 	if j := b.job(id); j.Restarts != 1 {
@@ -146,7 +146,7 @@ func TestMoveOfAJobThatRuns(t *testing.T) {
 	b.wait(time.Second)
 	b.cheap.start(other)
 	b.wait(time.Second)
-	b.request(move(other, action.Relocation{Running: true}))
+	b.request(moveRequest(other, action.Relocation{Running: true}))
 	b.wait(2 * time.Second)
 	b.want(other, federation.Running, "", "cheap")
 	b.noRequests()
@@ -166,7 +166,7 @@ func TestMoveGivesTimeForACheckpoint(t *testing.T) {
 			b.wait(time.Second)
 			b.cheap.start(id)
 			b.wait(time.Second)
-			b.request(move(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true, Now: c.now}))
+			b.request(moveRequest(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true, Now: c.now}))
 			b.wait(3 * time.Second)
 			if !c.now {
 				b.want(id, federation.Running, "", "cheap")
@@ -196,7 +196,7 @@ func TestMoveThatComesTooLate(t *testing.T) {
 	b.drive(late)
 	id := b.submit(nil)
 	b.wait(time.Second)
-	b.request(move(id, action.Relocation{}))
+	b.request(moveRequest(id, action.Relocation{}))
 	b.wait(2 * time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	if len(b.cheap.cancelled) > 0 || b.ctl.Refusal(1) == nil {
@@ -216,7 +216,7 @@ func TestMoveOfTasks(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
 	b.wait(time.Second)
-	r := move(id, action.Relocation{})
+	r := moveRequest(id, action.Relocation{})
 	r.Tasks = federation.Tasks(1)
 	from := b.part(id, 1).Site
 	b.request(r)
@@ -233,7 +233,7 @@ func TestMoveOutlivesCrashes(t *testing.T) {
 		b := newBench(t)
 		id := b.submit(nil)
 		b.wait(time.Second)
-		b.request(move(id, action.Relocation{From: "cheap"}))
+		b.request(moveRequest(id, action.Relocation{From: "cheap"}))
 		b.rounds(n)
 		b.restart()
 		b.wait(75 * time.Second)
@@ -256,7 +256,7 @@ func TestMoveThatTheSiteRefuses(t *testing.T) {
 	b.drive(&keeps{b.cheap})
 	id := b.submit(nil)
 	b.wait(time.Second)
-	b.request(move(id, action.Relocation{}))
+	b.request(moveRequest(id, action.Relocation{}))
 	b.wait(2 * time.Second)
 	b.want(id, federation.Pending, "", "cheap")
 	if !slices.Contains(b.cheap.released, id) || !errors.Is(b.ctl.Refusal(1), federation.ErrDenied) {
@@ -274,7 +274,7 @@ func TestMoveToWhereItCannotRun(t *testing.T) {
 	b := newBench(t)
 	id := b.running()
 	b.dear.refuses = fmt.Errorf("%w: it takes no jobs", federation.ErrCapacity)
-	b.request(move(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true}))
+	b.request(moveRequest(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true}))
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, "", "")
 	delete(b.cheap.jobs, id)

@@ -225,6 +225,9 @@ func (pr *preempts) makeRoom(j *job, p *decision.Preemption, v *decision.Victim,
 	ends := j.att.Acked.Add(v.Grace)
 	switch {
 	case told && now.Before(until):
+	case v.Mode == decision.PreemptMove:
+		pr.told[v.Job] = now.Add(v.Grace + preemptAgain)
+		pr.move(j, victim, v, r)
 	case now.Before(ends):
 		pr.told[v.Job] = ends
 		pr.mark(victim)
@@ -243,6 +246,24 @@ func (pr *preempts) makeRoom(j *job, p *decision.Preemption, v *decision.Victim,
 		pr.batch.eventf(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))
 		pr.log.Info("job preempted", "job", v.Job, "site", j.att.Site, "for", j.ID, "how", how)
 	}
+}
+
+// move has a job go on elsewhere to make room. What that saves and costs stands in its attempt from now on.
+func (pr *preempts) move(j, victim *job, v *decision.Victim, r action.Request) {
+	if v.Moved == nil {
+		return
+	}
+	if past := victim.att.Moved; past == nil || !past.Run.Equal(victim.att.Started) || past.For != j.ID {
+		m := *v.Moved
+		m.Run, m.Count = victim.att.Started, 1
+		if past != nil {
+			m.Count += past.Count
+		}
+		victim.att.Moved = &m
+		pr.batch.attempt(victim.att)
+	}
+	r.Kind, r.Move = action.Move, &action.Relocation{From: j.att.Site, Running: true, Stay: true, Why: v.Moved.Text()}
+	pr.batch.request(r)
 }
 
 // endSignal is what a job gets before it is ended: its own --signal, or TERM.
@@ -269,6 +290,9 @@ func (pr *preempts) say(j *job) {
 		return
 	}
 	who := "the federation ends them"
+	if p.Moves() {
+		who = "they go on elsewhere"
+	}
 	if p.By == decision.PreemptBySite {
 		who = fmt.Sprintf("%s is left to choose, as it preempts by itself", j.att.Site)
 	}

@@ -38,6 +38,9 @@ type jobAt struct {
 	attempt int
 }
 
+// record is what operators have said of a site.
+func (st *standings) record(name federation.SiteName) federation.SiteRecord { return st.by[name] }
+
 // take takes in what operators have said. Their words are in the store, so that they outlive the daemon.
 func (st *standings) take(records map[federation.SiteName]federation.SiteRecord) {
 	before := st.by

@@ -3,6 +3,7 @@ package controller
 import (
 	"fsub/federation/health"
 	"fsub/federation/idle"
+	"fsub/federation/move"
 	"fsub/federation/place"
 )
 
@@ -11,6 +12,7 @@ type Tuning struct {
 	Policy     place.Policy
 	Rules      []health.Rule
 	Idle       idle.Rule
+	Moves      move.Rule
 	RerunEarly bool
 	MaxRequeue int
 
@@ -26,7 +28,7 @@ func (v *View) Tune(t Tuning) {
 }
 
 func (c *Controller) tune(t *Tuning) {
-	c.cfg.Policy, c.cfg.Rules, c.cfg.Idle, c.cfg.RerunEarly, c.cfg.KillInvalidDepend = t.Policy, t.Rules, t.Idle, t.RerunEarly, t.KillInvalidDepend
+	c.cfg.Policy, c.cfg.Rules, c.cfg.Idle, c.cfg.Moves, c.cfg.RerunEarly, c.cfg.KillInvalidDepend = t.Policy, t.Rules, t.Idle, t.Moves, t.RerunEarly, t.KillInvalidDepend
 	if c.cfg.MaxRequeue = t.MaxRequeue; c.cfg.MaxRequeue == 0 {
 		c.cfg.MaxRequeue = defaultMaxRequeue
 	}

@@ -14,6 +14,7 @@ const (
 	PreemptOff     PreemptMode = "off"
 	PreemptRequeue PreemptMode = "requeue" // it is queued again, in its old place; "" means this
 	PreemptCancel  PreemptMode = "cancel"  // it ends as PREEMPTED
+	PreemptMove    PreemptMode = "move"    // it goes on elsewhere: see package move
 )
 
 // PreemptBy is who ends jobs at a site for others.
@@ -42,7 +43,9 @@ type Victim struct {
 	QOS      string        `json:"qos"`
 	Mode     PreemptMode   `json:"mode,omitempty"`
 	Grace    time.Duration `json:"grace,omitempty"`
-	Lost     time.Duration `json:"lost"` // work since its start or its last checkpoint, when it was decided
+	// Moved is what its move saves and costs; nil: it is not moved.
+	Moved *Moved        `json:"moved,omitempty"`
+	Lost  time.Duration `json:"lost"` // work since its start or its last checkpoint, when it was decided
 }
 
 // Ends is when the last of the victims is to be ended.
@@ -64,6 +67,9 @@ func (p *Preemption) For() string {
 	return "of QOS " + p.QOS
 }
 
+// Moves reports whether those who make room go on elsewhere.
+func (p *Preemption) Moves() bool { return len(p.Victims) > 0 && p.Victims[0].Mode == PreemptMove }
+
 // Text is p in words: "2 jobs make room: 30000003 (QOS low, 1h10m lost), 30000007 (QOS low, 5m lost)".
 func (p *Preemption) Text() string {
 	text := "1 job makes room: "
@@ -77,6 +83,10 @@ func (p *Preemption) Text() string {
 		}
 		if i > 0 {
 			text += ", "
+		}
+		if v.Mode == PreemptMove {
+			text += fmt.Sprintf("%s (moves, %s lost)", v.Job, v.Lost.Round(time.Second))
+			continue
 		}
 		text += fmt.Sprintf("%s (QOS %s, %s lost)", v.Job, v.QOS, v.Lost.Round(time.Second))
 	}

@@ -25,6 +25,7 @@
 //   - shadowprice.go: what a job that waits for owned nodes costs those behind it, where there are rented ones too.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.
 //   - preempt.go: jobs that make room for others.
+//   - elsewhere.go, makeroom.go: what the rest of a run comes to elsewhere; who could move so that a gang can start. Both beside the plans, now and then.
 //   - het.go: the components of a heterogeneous job, which start together.
 //   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.
 //   - fault.go: a panic in any of this, with the job that brought it to light.

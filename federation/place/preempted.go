@@ -18,7 +18,7 @@ func (pl *plan) awaits(st *siteState, p *decision.Preemption) {
 	}
 	for i := range p.Victims {
 		v := &p.Victims[i]
-		if j := st.claims[v.Job].Job; j != nil && j.Restarts <= v.Restarts && v.Mode != decision.PreemptCancel {
+		if j := st.claims[v.Job].Job; j != nil && j.Restarts <= v.Restarts && v.Mode != decision.PreemptCancel && v.Mode != decision.PreemptMove {
 			st.holdBack(pl.shapeOfJob(j, nil, nil))
 		}
 	}

@@ -23,8 +23,9 @@ type preemptible struct {
 	held  *release // on each of them
 	taken bool     // somebody's victim
 
-	returns bool // it may be ended to give back what it has borrowed ...
-	account int  // ... beyond the guarantee of this account; see federation.GuaranteeRules.Of
+	returns bool     // it may be ended to give back what it has borrowed ...
+	move    *movable // of one that may move, see makeroom.go
+	account int      // ... beyond the guarantee of this account; see federation.GuaranteeRules.Of
 }
 
 // preemptibles are those at a site, in one plan.
@@ -101,15 +102,21 @@ func (pl *plan) preemptibles(st *siteState) *preemptibles {
 		h.jobs = append(h.jobs, p)
 	}
 	if len(h.jobs) > 0 {
-		h.head, h.refs = make([]int32, len(m.up)), make([]heldNode, 0, len(buf))
-		for i := range h.jobs {
-			for _, n := range h.jobs[i].nodes {
-				h.refs = append(h.refs, heldNode{int32(i), h.head[n]})
-				h.head[n] = int32(len(h.refs))
-			}
-		}
+		h.refs = make([]heldNode, 0, len(buf))
+		h.index(len(m.up))
 	}
 	return h
+}
+
+// index finds the jobs by the nodes that they hold, of so many.
+func (h *preemptibles) index(nodes int) {
+	h.head = make([]int32, nodes)
+	for i := range h.jobs {
+		for _, n := range h.jobs[i].nodes {
+			h.refs = append(h.refs, heldNode{int32(i), h.head[n]})
+			h.head[n] = int32(len(h.refs))
+		}
+	}
 }
 
 // heldBy is what a running job holds on node n.

@@ -7,6 +7,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/fairshare"
+	"fsub/federation/move"
 	"fsub/federation/place"
 	"fsub/federation/predict"
 	"fsub/federation/reasons"
@@ -52,6 +53,8 @@ type Config struct {
 	Tried   func(job int, now time.Time, t decision.Trial)
 	Told    *predict.Told // learns how what was told held, and corrects what Tried is told; nil: that is the plan's word
 	TryEach int
+	// Moves, where it moves for gangs, has running jobs make room that keep their checkpoints (#FSUB --keep).
+	Moves move.Rule
 	// Done, when closed, ends the replay as Until does.
 	Done <-chan struct{}
 	// Progress, if set, is called now and then with the number of jobs that have ended.
@@ -68,6 +71,7 @@ type Outcome struct {
 	GPUs, CPUs int
 	Rented     bool
 	Cost       decision.Dollars // of what ran
+	Moves      int              // how often it was moved; Start is that of its first run
 	Reason     reasons.Reason   // why it waits still
 	Limited    bool             // the reason is one of Config.Limits
 }
@@ -83,6 +87,8 @@ type Result struct {
 	Hours, GPUHours, CPUHours float64
 	Begin                     time.Time
 	End                       time.Time // of the last run
+	Moves                     int       // of running jobs
+	LostGPUHours              float64   // by these
 	Plans                     int
 	Planner                   time.Duration // that planning took, of this machine's time
 }

@@ -16,6 +16,7 @@ type fleet struct {
 	byName map[federation.SiteName]*siteNow
 	idle   []idleNode // rented ones that nothing runs on, the first to go first
 	used   inUse
+	ours   map[federation.JobID]*federation.Job // what runs and may be moved; nil: nothing is
 }
 
 // inUse is what runs hold.
@@ -140,7 +141,16 @@ func (f *fleet) changed(now time.Time) (out []*federation.Site) {
 			continue
 		}
 		s.dirty = false
-		out = append(out, s.look(now, nil, nil))
+		next := s.look(now, nil, nil)
+		if f.ours != nil {
+			next.Ours = nil
+			for i := range s.running {
+				if j := f.ours[s.running[i].Job]; j != nil {
+					next.Ours = append(next.Ours, j)
+				}
+			}
+		}
+		out = append(out, next)
 	}
 	return out
 }

@@ -34,6 +34,7 @@ type run struct {
 	day    time.Time
 
 	limited limited
+	moving  moving
 }
 
 // start is what a job holds at a site.
@@ -64,7 +65,8 @@ func newRun(cfg Config) (*run, error) {
 		p.Backlog = -1
 	}
 	p.MaxLook, p.MaxBind = max(p.MaxLook, len(cfg.Jobs)), max(p.MaxBind, len(cfg.Jobs))
-	r := &run{cfg: cfg, world: place.NewWorld(p, cfg.Seed), index: map[federation.JobID]int{}, wait: map[federation.JobID]bool{}, starts: map[federation.JobID][]start{}}
+	r := &run{cfg: cfg, world: place.NewWorld(p, cfg.Seed), index: map[federation.JobID]int{}, wait: map[federation.JobID]bool{}, starts: map[federation.JobID][]start{},
+		moving: moving{left: map[int]time.Duration{}, runs: map[federation.JobID]*federation.Job{}, past: map[federation.JobID]*decision.Moved{}}}
 	r.now = cfg.At
 	if r.now.IsZero() {
 		r.now = cfg.Jobs[0].Submit
@@ -73,6 +75,9 @@ func newRun(cfg Config) (*run, error) {
 		}
 	}
 	r.fleet = newFleet(cfg.Sites, r.now)
+	if !cfg.Moves.Off() {
+		r.fleet.ours = r.moving.runs
+	}
 	r.know = newForecasts(&cfg)
 	for _, s := range r.fleet.sites {
 		for _, h := range s.running {
@@ -131,6 +136,7 @@ func (r *run) goOn() {
 		if changed {
 			r.plan()
 		}
+		r.makeRoom()
 	}
 }
 
@@ -200,6 +206,7 @@ func (r *run) endAll() (changed bool) {
 			r.cfg.Limits.End(e.at, o.Job.ID)
 		}
 		r.released(o)
+		delete(r.moving.runs, o.Job.ID)
 		r.know.ended(&r.cfg.Jobs[e.job], o)
 		r.order.ended(o)
 		if e.at.After(r.res.End) {
@@ -333,22 +340,26 @@ func (r *run) begin(d *decision.Decision, held []start) {
 		r.cfg.Limits.Start(r.now, j.Job, offer)
 	}
 	boot := r.fleet.boot(held)
-	o.Start = r.now.Add(boot)
-	if r.cfg.Told != nil {
-		r.cfg.Told.Started(d.Job, o.Start)
+	start := r.now.Add(boot + r.moving.now)
+	if o.Moves == 0 {
+		o.Start = start
+		if r.cfg.Told != nil {
+			r.cfg.Told.Started(d.Job, o.Start)
+		}
 	}
-	lasts := r.fleet.lasts(offer, j.Run)
-	o.End = o.Start.Add(lasts)
+	lasts := r.fleet.lasts(offer, r.lasts(i))
+	o.End = start.Add(lasts)
+	r.began(j.Job, start)
 	o.GPUs, o.Rented = offer.GPUs, offer.Offering != ""
 	for k := range held {
 		h := &held[k].held
 		o.CPUs += h.CPUs * len(h.Nodes)
 		h.User, h.Account, h.QOS = j.User, j.Spec.Account, j.Spec.QOS
-		h.End = r.know.endOf(j, o.Start)
-		r.fleet.take(&held[k], r.now, o.Start)
+		h.End = r.know.endOf(j, start)
+		r.fleet.take(&held[k], r.now, start)
 	}
 	o.Cost = costOf(offer, lasts+boot)
-	r.know.started(j, o.Start)
+	r.know.started(j, start)
 	r.order.started(o)
 	heap.Push(&r.ends, end{o.End, i, slices.Clone(held)})
 	r.live++

@@ -6,6 +6,7 @@ import (
 
 	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/heartbeat"
 	"fsub/federation/idle"
 	"fsub/federation/stored"
@@ -25,10 +26,11 @@ type heldAndKept struct {
 	Losses    []stored.NodeLoss `json:"losses,omitempty"`
 	Idle      *idle.Record      `json:"idle,omitempty"`
 	Heartbeat *heartbeat.Record `json:"heartbeat,omitempty"`
+	Moved     *decision.Moved   `json:"moved,omitempty"`
 }
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
-	decision, err := encode(&a.Decision)
+	decided, err := encode(&a.Decision)
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +38,14 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle, a.Heartbeat})
+	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle, a.Heartbeat, a.Moved})
 	if err != nil {
 		return nil, err
 	}
 	return []any{
 		int64(a.Job), int64(a.Number), a.Key, string(a.Site), a.Partition, string(a.State), !a.State.Final(),
 		nanos(a.Created), nanos(a.Acked), nanos(a.Started), nanos(a.Ended), int64(a.SiteJobID), nanos(a.SiteSubmit),
-		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, int64(a.Cost), runs, held, int64(a.Charged), string(a.Code),
+		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decided, int64(a.Cost), runs, held, int64(a.Charged), string(a.Code),
 	}, nil
 }
 
@@ -73,6 +75,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	var held heldAndKept
 	r.json(&held)
 	a.Held, a.Kept, a.Losses, a.Idle, a.Heartbeat = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses), held.Idle, held.Heartbeat
+	a.Moved = held.Moved
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
+	"fsub/federation/move"
 	"fsub/federation/place"
 	"fsub/federation/replay"
 	"fsub/sbatch"
@@ -23,14 +24,18 @@ func gangs() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	loads := []struct {
+	type load struct {
 		name string
 		make func() ([]replay.Job, []*federation.Site, error)
-	}{
-		{"Philly, 720 GPUs, leaves of 4 nodes", func() ([]replay.Job, []*federation.Site, error) { return phillyLeaves(file, 720, 4) }},
-		{"Philly, 600 GPUs, leaves of 4 nodes", func() ([]replay.Job, []*federation.Site, error) { return phillyLeaves(file, 600, 4) }},
-		{"mix, 85 % load", func() ([]replay.Job, []*federation.Site, error) { return mix(0.85) }},
-		{"mix, 70 % load", func() ([]replay.Job, []*federation.Site, error) { return mix(0.70) }},
+		keep float64 // the share of jobs that keep their checkpoints, and are moved for gangs
+	}
+	var loads []load
+	for _, keep := range []float64{0, .5} {
+		loads = append(loads,
+			load{"Philly, 720 GPUs, leaves of 4 nodes", func() ([]replay.Job, []*federation.Site, error) { return phillyLeaves(file, 720, 4) }, keep},
+			load{"Philly, 600 GPUs, leaves of 4 nodes", func() ([]replay.Job, []*federation.Site, error) { return phillyLeaves(file, 600, 4) }, keep},
+			load{"mix, 85 % load", func() ([]replay.Job, []*federation.Site, error) { return mix(0.85) }, keep},
+			load{"mix, 70 % load", func() ([]replay.Job, []*federation.Site, error) { return mix(0.70) }, keep})
 	}
 	rows := make([]string, len(loads))
 	var g errgroup.Group
@@ -43,11 +48,17 @@ func gangs() (string, error) {
 			}
 			p := place.DefaultPolicy()
 			p.Reservations = 1
-			r, err := replay.Run(replay.Config{Sites: sites, Jobs: jobs, Policy: p, Order: replay.FIFO, Gap: gangGap})
+			cfg := replay.Config{Sites: sites, Jobs: jobs, Policy: p, Order: replay.FIFO, Gap: gangGap}
+			if l.keep > 0 {
+				keepSome(jobs, l.keep)
+				cfg.Moves = move.Default()
+				cfg.Moves.Gangs = move.On
+			}
+			r, err := replay.Run(cfg)
 			if err != nil {
 				return err
 			}
-			rows[i] = gangRow(l.name, r)
+			rows[i] = gangRow(l.name, l.keep, r)
 			fmt.Fprint(os.Stderr, rows[i])
 			return nil
 		})
@@ -55,14 +66,33 @@ func gangs() (string, error) {
 	if err := g.Wait(); err != nil {
 		return "", err
 	}
-	return "| jobs | of 8 GPUs at once | of more at once | mean wait of 8, s | of more, s | of all, s | utilisation |\n|---|---|---|---|---|---|---|\n" + strings.Join(rows, ""), nil
+	return "| jobs | keep | of 8 GPUs at once | within 3 min | of more at once | within 3 min | mean wait of 8, s | of more, s | of all, s | utilisation | moves, GPU-hours lost |\n|---|---|---|---|---|---|---|---|---|---|---|\n" +
+		strings.Join(rows, ""), nil
 }
 
 // gangGap is how far apart plans are at least. A job that starts in the first plan after it came has started at once.
 const gangGap = 5 * time.Second
 
-func gangRow(name string, r *replay.Result) string {
-	var n, at [2]int
+// soon is how long a gang waits for those at most that make room for it at once.
+const soon = 3 * time.Minute
+
+// keepSome has a share of the jobs keep a checkpoint that they write each half hour.
+func keepSome(jobs []replay.Job, share float64) {
+	rng := rand.New(rand.NewSource(2))
+	for i := range jobs {
+		if rng.Float64() >= share {
+			continue
+		}
+		j := *jobs[i].Job
+		spec := *j.Spec
+		spec.Fed = &sbatch.Fed{Keep: []string{"checkpoints"}, Checkpoint: 30 * time.Minute}
+		j.SetSpec(spec)
+		jobs[i].Job = &j
+	}
+}
+
+func gangRow(name string, keep float64, r *replay.Result) string {
+	var n, at, within [2]int
 	var wait [2]float64
 	for i := range r.Jobs {
 		o := &r.Jobs[i]
@@ -80,13 +110,14 @@ func gangRow(name string, r *replay.Result) string {
 		if w <= gangGap {
 			at[k]++
 		}
+		if w <= soon {
+			within[k]++
+		}
 	}
 	s := r.Summary()
-	share := func(k int) string {
-		return fmt.Sprintf("%.1f %% of %d", 100*float64(at[k])/float64(max(n[k], 1)), n[k])
-	}
-	return fmt.Sprintf("| %s | %s | %s | %.0f | %.0f | %.0f | %.1f %% |\n", name, share(0), share(1), wait[0]/float64(max(n[0], 1)), wait[1]/float64(max(n[1], 1)), s.MeanWait.Seconds(),
-		100*s.Utilisation)
+	share := func(of, k int) float64 { return 100 * float64(of) / float64(max(n[k], 1)) }
+	return fmt.Sprintf("| %s | %.0f %% | %.1f %% of %d | %.1f %% | %.1f %% of %d | %.1f %% | %.0f | %.0f | %.0f | %.1f %% | %d, %.0f |\n", name, 100*keep, share(at[0], 0), n[0], share(within[0], 0),
+		share(at[1], 1), n[1], share(within[1], 1), wait[0]/float64(max(n[0], 1)), wait[1]/float64(max(n[1], 1)), s.MeanWait.Seconds(), 100*s.Utilisation, r.Moves, r.LostGPUHours)
 }
 
 // phillyLeaves is Philly's trace on its four sites, whose nodes have leaves.

@@ -56,6 +56,9 @@ func (w *world) longest() time.Duration {
 	if w.cfg.Caps != nil {
 		return time.Minute
 	}
+	if w.cfg.Moves {
+		return 15 * time.Minute
+	}
 	return 20 * time.Second
 }
 

@@ -61,6 +61,9 @@ func (w *world) checkAll(ctx context.Context) error {
 	if err := w.checkPreemption(ctx); err != nil {
 		return err
 	}
+	if err := w.checkMoves(ctx); err != nil {
+		return err
+	}
 	for _, id := range w.acked {
 		j, err := w.store.Job(ctx, id)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/controller"
+	"fsub/federation/move"
 	"fsub/federation/place"
 	"fsub/federation/predict"
 	"fsub/federation/reasons"
@@ -41,6 +42,8 @@ type Config struct {
 	Requeue time.Duration
 	// Preempt: there are jobs of two QOS, and those of one make room for those of the other.
 	Preempt bool
+	// Moves: running jobs keep their checkpoints, and leave before the maintenances that there are now and then, or for gangs. See departures.go.
+	Moves bool
 	// Promises: the sites hold the places of gangs; they are of 25.05 or later.
 	Promises bool
 	// Caps are limits of the account whose jobs these are; nil: it has none. See caps.go.
@@ -86,6 +89,8 @@ type Report struct {
 	Seized               int // attempts that others had to make room for
 	Charges              int // runs that were charged for
 	Moved                int // attempts that were ended because their jobs would start sooner elsewhere
+	Departed             int // running jobs that were moved by the planner
+	MadeRoom             int // of them, those for gangs
 	Reserved             int // times that a site was to make a reservation or to change one
 	Outages              int // of sites that did not answer
 	Waited               int // jobs that waited for a limit when all that it bore had ended
@@ -128,6 +133,8 @@ type world struct {
 	back     map[federation.SiteName]time.Time // of sites that do not answer
 	gpus     map[federation.JobID]int64        // that jobs ask for
 	ended    int
+
+	nextMaint time.Time
 }
 
 // Run plays one history to its end and reports what it came to. The error says what went wrong, with the seed.
@@ -226,9 +233,13 @@ func (w *world) boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var moves move.Rule
+	if w.cfg.Moves {
+		moves = departing()
+	}
 	w.ctl, err = controller.New(ctx, controller.Config{
 		Federation: "sim", Store: &mortalStore{Store: w.store, life: w.life}, Sites: sites, Policy: policy, Waits: waits,
-		Logger: w.cfg.Logger, Now: w.clock.Now, Inline: true, MaxRequeue: 1000, Quota: book,
+		Logger: w.cfg.Logger, Now: w.clock.Now, Inline: true, MaxRequeue: 1000, Quota: book, Moves: moves,
 	})
 	if errors.Is(err, errDead) {
 		w.report.Crashes++
@@ -250,6 +261,9 @@ func (w *world) round(ctx context.Context) (time.Time, error) {
 		if err := w.lift(ctx); err != nil {
 			return time.Time{}, err
 		}
+	}
+	if err := w.maintain(ctx); err != nil {
+		return time.Time{}, err
 	}
 	next := w.ctl.Round(ctx)
 	w.report.Rounds++
@@ -329,6 +343,7 @@ func (w *world) drawSpec() sbatch.Spec {
 		s.TimeLimit = time.Minute
 	}
 	w.rank(&s)
+	w.keep(&s)
 	return s
 }
 

@@ -29,6 +29,7 @@ type Explanation struct {
 	Now    time.Time
 
 	Spending *spending.Spending // nil: it does not run
+	Moved    *decision.Moved    // the newest move of the running job that the planner has decided; nil: none
 	Idle     *idle.Record       // of the newest attempt; nil: it has not left idle what it holds
 	// Heartbeat is what the heartbeats of its newest attempt have shown.
 	Heartbeat *heartbeat.Record
@@ -57,7 +58,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle, Heartbeat: e.Heartbeat}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle, Heartbeat: e.Heartbeat, Moved: e.Moved}
 	for _, d := range e.Components {
 		w.Components = append(w.Components, d.Worded())
 	}
@@ -66,5 +67,5 @@ func (e *Explanation) Wire() *v1.Explanation {
 
 func explanationOf(w *v1.Explanation) *Explanation {
 	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, KeptOff: w.KeptOff, Sooner: w.Sooner, Priority: w.Priority, Path: time.Duration(w.PathSeconds) * time.Second}
-	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle, Heartbeat: w.Heartbeat}
+	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle, Heartbeat: w.Heartbeat, Moved: w.Moved}
 }

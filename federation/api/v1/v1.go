@@ -134,7 +134,8 @@ type Explanation struct {
 	PathSeconds int64 `json:"path_seconds,omitempty"`
 	// Spending is what a job that runs has come to, and may come to.
 	Spending *spending.Spending `json:"spending,omitempty"`
-	Idle     *idle.Record       `json:"idle,omitempty"` // its newest attempt has left idle what it holds, and who was told
+	Moved    *decision.Moved    `json:"moved,omitempty"` // the newest move of the running job that the planner has decided
+	Idle     *idle.Record       `json:"idle,omitempty"`  // its newest attempt has left idle what it holds, and who was told
 	// Heartbeat is what the heartbeats of its newest attempt have shown.
 	Heartbeat *heartbeat.Record `json:"heartbeat,omitempty"`
 	Now       time.Time         `json:"now"`

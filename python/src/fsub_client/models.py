@@ -80,6 +80,7 @@ class Attempt(Model):
     kept: Optional[StoredKept] = None
     # nodes that it has lost without its end (--on-node-loss)
     losses: Optional[List[StoredNodeLoss]] = None
+    moved: Optional[DecisionMoved] = None
     nodes: str = ""
     # why it was refused, withdrawn or forgotten
     note: str = ""
@@ -227,6 +228,23 @@ class DecisionKeptOff(Model):
     needed: bool = False
     until: Optional[datetime] = None
     why: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DecisionMoved(Model):
+    """DecisionMoved of the daemon's answers."""
+
+    at: Optional[datetime] = None
+    costs: Optional[List[DecisionTerm]] = None
+    count: int = 0
+    from_: str = ""
+    kind: str = ""
+    run: Optional[datetime] = None
+    saves: Optional[List[DecisionTerm]] = None
+    why: str = ""
+    for_: int = 0
+    stay: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -383,6 +401,7 @@ class DecisionVictim(Model):
     # nanoseconds
     grace: Optional[timedelta] = None
     mode: str = ""
+    moved: Optional[DecisionMoved] = None
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -488,6 +507,7 @@ class Explanation(Explained):
     # KeptOff are the switches and blocks that a waiting job of several nodes is kept off, since failures of such jobs
     # were laid to them.
     kept_off: Optional[List[DecisionKeptOff]] = None
+    moved: Optional[DecisionMoved] = None
     # PathSeconds is how long the longest path of its workflow is expected to take from a waiting job on, the job
     # included, where that matters to the job's place in the queue.
     path_seconds: int = 0
@@ -933,7 +953,7 @@ class Task(Model):
 
 
 ArrayWhole._readers = {"cancelled": many(CancelledTasks.from_json)}
-Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "heartbeat": HeartbeatRecord.from_json, "idle": IdleRecord.from_json, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
+Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "heartbeat": HeartbeatRecord.from_json, "idle": IdleRecord.from_json, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "moved": DecisionMoved.from_json, "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
 Caller._readers = {"expires": when}
 Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
@@ -943,6 +963,8 @@ DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": m
 DecisionExpected._readers = {"p50": span, "p90": span}
 DecisionForeseen._readers = {"p50": span, "p90": span}
 DecisionKeptOff._readers = {"until": when}
+DecisionMoved._readers = {"at": when, "costs": many(DecisionTerm.from_json), "run": when, "saves": many(DecisionTerm.from_json)}
+DecisionMoved._names = {"from": "from_", "for": "for_"}
 DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "kept_off": many(DecisionKeptOff.from_json), "paid": DecisionPaid.from_json, "parts": many(DecisionOffer.from_json), "until": when}
 DecisionOffer._names = {"as": "as_"}
 DecisionPlace._readers = {"end": when, "start": when}
@@ -950,17 +972,17 @@ DecisionPreemption._readers = {"at": when, "victims": many(DecisionVictim.from_j
 DecisionRejection._readers = {"why": CodesWhy.from_json}
 DecisionSooner._readers = {"start": when, "wait": span}
 DecisionStart._readers = {"start": when, "within": when}
-DecisionVictim._readers = {"lost": span, "grace": span}
+DecisionVictim._readers = {"lost": span, "grace": span, "moved": DecisionMoved.from_json}
 DecisionWait._readers = {"why": CodesWhy.from_json, "advice": many(CodesWhy.from_json), "since": when, "until": when}
 Error._readers = {"lines": many(LineError.from_json)}
 Event._readers = {"time": when}
 Event._names = {"from": "from_"}
-Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "heartbeat": HeartbeatRecord.from_json, "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "kept_off": many(DecisionKeptOff.from_json), "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
+Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "heartbeat": HeartbeatRecord.from_json, "holdbacks": many(DecisionHoldback.from_json), "idle": IdleRecord.from_json, "kept_off": many(DecisionKeptOff.from_json), "moved": DecisionMoved.from_json, "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
+HistoryEntry._readers = {"time": when}
+Holder._readers = {"time": when, "why": CodesWhy.from_json}
 HeartbeatLate._readers = {"since": when, "fine": when}
 HeartbeatRecord._readers = {"run": when, "silent": HeartbeatSilence.from_json, "slow": many(HeartbeatLate.from_json)}
 HeartbeatSilence._readers = {"since": when, "told": when, "over": when}
-HistoryEntry._readers = {"time": when}
-Holder._readers = {"time": when, "why": CodesWhy.from_json}
 IdleRecord._readers = {"run": when, "since": when, "busy": when, "ended": when, "lead": when, "told": when}
 Job._readers = {"submit_time": when, "array": ArrayWhole.from_json, "array_part": ArrayPart.from_json, "component": HetComponent.from_json, "end_time": when, "holder": Holder.from_json, "start_time": when, "suspension": StoredSuspension.from_json}
 JobLine._readers = {"submit": when, "end": when, "spending": SpendingSpending.from_json, "start": when}

@@ -71,6 +71,8 @@ type Config struct {
 	Health Health `yaml:"health,omitempty"`
 	// How placement weighs money against time.
 	Policy Policy `yaml:"policy"`
+	// When running jobs that have said --keep are moved.
+	Moves Moves `yaml:"moves"`
 	// The ledger of what jobs used and cost.
 	Books Books `yaml:"books,omitempty"`
 	// Mail server for the mail that jobs ask for (--mail-type), and for reports where reports names no other. See docs/notices.md.

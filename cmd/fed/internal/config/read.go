@@ -37,6 +37,7 @@ func Default() Config {
 		Agents:          defaultAgents(),
 		Books:           Books{History: 31 * 24 * time.Hour},
 		Priority:        defaultPriority(),
+		Moves:           defaultMoves(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
 			Backlog: p.Backlog, BindAhead: p.BindAhead, MoveMargin: float64(p.MoveMargin), MoveAfter: 10 * time.Minute, LostWork: p.LostWork},
 	}
@@ -168,7 +169,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.checkCallers(), c.OIDC.check(c), c.Web.check(&c.OIDC), c.Traces.check(), c.Daemons.check(c), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Mail.check("mail"), c.Webhooks.check(), c.Reports.Mail.check("reports: mail")); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Moves.check(), c.Blobs.check(), c.Remote.check(), c.checkCallers(), c.OIDC.check(c), c.Web.check(&c.OIDC), c.Traces.check(), c.Daemons.check(c), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Mail.check("mail"), c.Webhooks.check(), c.Reports.Mail.check("reports: mail")); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

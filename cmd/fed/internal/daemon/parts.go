@@ -201,7 +201,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = staging.None{Stager: p.carrier}
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, Told: p.told, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), Idle: c.Health.IdleRule(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
+		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, Told: p.told, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), Idle: c.Health.IdleRule(), Moves: c.Moves.Rule(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
 		MaxRequeue: c.RequeueLimit(), KillInvalidDepend: c.KillInvalidDepend, MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
 		Priced: p.prices.Accelerators, Environment: traced(c, newInJob(c, p.remote).Environment), Stager: stager, PackFiles: newPackFiles(), Logger: p.logOf("controller"), Registerer: p.reg,
 	})

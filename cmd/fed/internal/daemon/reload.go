@@ -60,6 +60,7 @@ func (r *reloader) reload() {
 	sites, needing := r.reloadSites(next.Sites)
 	done, restart = append(done, sites...), append(restart, needing...)
 	r.now.Operators, r.now.Limits, r.now.Policy, r.now.MaxRequeue = next.Operators, next.Limits, next.Policy, next.MaxRequeue
+	r.now.Moves = next.Moves
 	r.now.Health, r.now.LogLevel, r.now.KillInvalidDepend = next.Health, next.LogLevel, next.KillInvalidDepend
 	r.notices.use(&r.now.Health)
 	if i := slices.Index(done, "log_level"); i >= 0 && r.fixed {
@@ -71,7 +72,7 @@ func (r *reloader) reload() {
 		r.api.Tune(r.now.Operators, bounds)
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return slices.Contains(tuned, key) }) {
-		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), Idle: r.now.Health.IdleRule(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit(),
+		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), Idle: r.now.Health.IdleRule(), Moves: r.now.Moves.Rule(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit(),
 			KillInvalidDepend: r.now.KillInvalidDepend})
 	}
 	r.log.Info("the configuration was read again", "changed", namesOrNothing(done), "needs a restart", namesOrNothing(restart))
@@ -84,7 +85,7 @@ func (r *reloader) reload() {
 var reloaded = append([]string{"operators", "limits", "log_level"}, tuned...)
 
 // tuned are those of them that the controller goes by.
-var tuned = []string{"policy", "health", "max_requeue", "kill_invalid_depend"}
+var tuned = []string{"policy", "moves", "health", "max_requeue", "kill_invalid_depend"}
 
 // reloadSites takes up what can change of the sites. It returns the keys that have changed, and those that take a restart.
 func (r *reloader) reloadSites(next []config.Site) (done, restart []string) {

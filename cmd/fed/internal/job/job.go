@@ -74,6 +74,9 @@ func NewExplainCommand() *cobra.Command {
 			for _, line := range e.Heartbeat.Lines() {
 				text += "  heartbeat: " + plain.Line(line) + "\n"
 			}
+			if e.Moved != nil {
+				text += "  " + movedText(e.Moved) + "\n"
+			}
 			if e.Job.Whole != nil || e.Job.State.Ended() {
 				r, err := c.Job(ctx, id)
 				if err != nil {
@@ -272,6 +275,11 @@ func keptText(attempts []federation.Attempt, now time.Time) string {
 	return "there is no copy: nothing was saved, or the site sees the files themselves"
 }
 
+// movedText is why the planner has moved a running job, and the sum of that.
+func movedText(m *decision.Moved) string {
+	return fmt.Sprintf("moved from %s at %s by the planner (move %d): %s", m.From, clock(m.At), m.Count, plain.Line(m.Text()))
+}
+
 func bytesText(n int64) string {
 	if n < 1<<20 {
 		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
@@ -314,6 +322,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	}
 	for _, line := range a.Heartbeat.Lines() {
 		fmt.Fprintf(w, "  heartbeat: %s\n", plain.Line(line))
+	}
+	if m := a.Moved; m != nil && m.Run.Equal(a.Started) {
+		fmt.Fprintf(w, "  %s\n", movedText(m))
 	}
 	if at := a.Held.SiteAccount; at != "" {
 		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)

@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/decision"
+	"fsub/federation/move"
+	"fsub/sbatch"
+)
+
+// departing is the rule by which running jobs are moved in a history with moves.
+func departing() move.Rule {
+	r := move.Default()
+	r.Gangs, r.Margin, r.Ahead, r.Between, r.PerJob, r.PerHour = move.On, 0, time.Minute, 3*time.Minute, 2, 40
+	return r
+}
+
+// keep has a job keep a checkpoint that it writes each minute.
+func (w *world) keep(s *sbatch.Spec) {
+	if w.cfg.Moves {
+		s.Fed = &sbatch.Fed{Keep: []string{"checkpoints"}, Checkpoint: time.Minute}
+		s.TimeLimit = 30 * time.Minute
+	}
+}
+
+// maintain plans a maintenance of a site, now and then.
+func (w *world) maintain(ctx context.Context) error {
+	now := w.clock.Now()
+	if !w.cfg.Moves || now.Before(w.nextMaint) || len(w.acked) == w.cfg.Jobs {
+		return nil
+	}
+	w.nextMaint = now.Add(5 * time.Minute)
+	from := now.Add(4 * time.Minute)
+	return w.store.AddMaintenance(ctx, &federation.Maintenance{Site: federation.SiteName(w.sites[w.rng.IntN(len(w.sites))].Name()), From: from, To: from.Add(time.Minute), Reason: "new pumps", By: "op", At: now})
+}
+
+// checkMoves goes through the moves that were decided: each saves more than it costs, none comes too soon after another of its job or is one too many, and where the daemon has never died none is
+// one too many of an hour. A moved run counts as asked to end.
+func (w *world) checkMoves(ctx context.Context) error {
+	if !w.cfg.Moves {
+		return nil
+	}
+	rule := departing()
+	var all []time.Time
+	for _, id := range w.acked {
+		attempts, err := w.store.Attempts(ctx, id)
+		if err != nil {
+			return err
+		}
+		var last *decision.Moved
+		for i := range attempts {
+			m := attempts[i].Moved
+			if m == nil || last != nil && m.At.Equal(last.At) {
+				continue
+			}
+			// Of those for a gang, all together save enough.
+			if saves, costs := decision.Sum(m.Saves), decision.Sum(m.Costs); saves <= costs || m.Kind == "" {
+				return fmt.Errorf("job %d was moved, which saves %v and costs %v: %+v", id, saves, costs, m)
+			}
+			if last != nil && (m.At.Sub(last.At) < rule.Between || m.Count != last.Count+1) || m.Count > rule.PerJob {
+				return fmt.Errorf("job %d was moved after %+v by %+v", id, last, m)
+			}
+			last, all = m, append(all, m.At)
+			w.asked[id]++
+			w.report.Departed++
+			if m.Kind == move.Gang {
+				w.report.MadeRoom++
+			}
+		}
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	for i := rule.PerHour; i < len(all) && w.report.Crashes == 0; i++ {
+		if all[i].Sub(all[i-rule.PerHour]) < time.Hour {
+			return fmt.Errorf("more than %d moves within an hour, from %s on", rule.PerHour, all[i-rule.PerHour])
+		}
+	}
+	return nil
+}
