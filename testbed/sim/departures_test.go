@@ -2,17 +2,22 @@ package sim
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 )
 
-// Running jobs leave before maintenances and for gangs, while the daemon dies at any of its steps: each is moved within its bounds, runs on elsewhere, and never twice at once.
+// Running jobs leave before maintenances, while the daemon dies at any of its steps: each is moved within its bounds, runs on elsewhere, and never twice at once.
 func TestDeparturesSurviveCrashes(t *testing.T) {
+	seeds := uint64(1)
+	if os.Getenv("FSUB_FULL") != "" {
+		seeds = 5
+	}
 	for _, crash := range []time.Duration{0, 5 * time.Second} {
 		left := 0
-		for seed := range uint64(1) {
+		for seed := range seeds {
 			t.Run(fmt.Sprint(crash, seed), func(t *testing.T) {
-				r := play(t, Config{Seed: seed + 1, Jobs: 20, Sites: sites(3, slurmAt(t)), Moves: true, MeanGap: 15 * time.Second, Crash: crash, Limit: 6 * time.Hour,
+				r := play(t, Config{Seed: seed + 1, Jobs: 40, Sites: sites(3, slurmAt(t)), Moves: true, MeanGap: 15 * time.Second, Crash: crash, Limit: 6 * time.Hour,
 					Loss: Loss{Request: .01, Reply: .01}})
 				left += r.Departed
 				if crash > 0 && r.Crashes == 0 {
