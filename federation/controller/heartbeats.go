@@ -86,8 +86,8 @@ func (hs *heartbeats) ask(s *site) {
 			slow++
 		}
 	}
-	hs.metrics.gangs.WithLabelValues(string(s.Name), "slow").Set(float64(slow))
-	hs.metrics.gangs.WithLabelValues(string(s.Name), "hung").Set(float64(hung))
+	hs.metrics.running.gangs.WithLabelValues(string(s.Name), "slow").Set(float64(slow))
+	hs.metrics.running.gangs.WithLabelValues(string(s.Name), "hung").Set(float64(hung))
 	if len(jobs) == 0 {
 		return
 	}

@@ -33,7 +33,6 @@ type metrics struct {
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
 	running     runningMetrics
-	gangs       *prometheus.GaugeVec
 	waits       waitMetrics
 }
 
@@ -59,12 +58,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		late_:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_late_copies_total", Help: "Copies of jobs that arrived late at a site, and were cancelled."}, []string{"site"}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
-		gangs:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gangs_by_heartbeat", Help: "Running jobs whose heartbeats show a node that is slower than the others (slow), or that none is written any more (hung)."}, []string{"site", "state"}),
 		running:     newRunningMetrics(r),
 		waits:       newWaitMetrics(r),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.gangs)
+		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_)
 	}
 	return m
 }
@@ -88,18 +86,19 @@ func (m *metrics) answering(s federation.SiteName, ok bool) {
 
 // runningMetrics are of running jobs.
 type runningMetrics struct {
-	idle         *prometheus.GaugeVec
+	idle, gangs  *prometheus.GaugeVec
 	moves, saved *prometheus.CounterVec
 }
 
 func newRunningMetrics(r prometheus.Registerer) runningMetrics {
 	m := runningMetrics{
 		idle:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gpus_idle_held", Help: "GPUs that running jobs hold and have left idle for as long as the rule idle-held says, of sites that can tell."}, []string{"site"}),
+		gangs: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_gangs_by_heartbeat", Help: "Running jobs whose heartbeats show a node that is slower than the others (slow), or that none is written any more (hung)."}, []string{"site", "state"}),
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_running_moves_total", Help: "Moves of running jobs that the planner has decided, by kind (window, price, gang) and action (on; dry: it was only told)."}, []string{"kind", "action"}),
 		saved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_running_moves_saved_dollars_total", Help: "What these moves save after what they cost, as it was expected."}, []string{"kind", "action"}),
 	}
 	if r != nil {
-		r.MustRegister(m.idle, m.moves, m.saved)
+		r.MustRegister(m.idle, m.gangs, m.moves, m.saved)
 	}
 	return m
 }
