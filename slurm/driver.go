@@ -22,6 +22,7 @@ type Driver struct {
 	records *records // the jobs that slurmdbd has recorded
 	books   *books   // what they came to
 	holders *holders // who holds nodes, and who waits for some
+	lost    shrinking
 	members *members // who may run, and the licenses
 	keeper  *accountKeeper
 	nodes   *nodes // lists nodes, drains and reboots them

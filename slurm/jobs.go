@@ -51,6 +51,11 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	mine := group(v.rows, d.ours(old), old.owner)
 	changed := old.changed(mine)
 	again := old.stale(mine, changed, report.At)
+	for _, id := range d.lost.due(mine, func(id number) federation.JobID { return old.jobOf(st, id) }, report.At) {
+		if !slices.Contains(changed, id) && !slices.Contains(again, id) {
+			again = append(again, id)
+		}
+	}
 	read, postponed := changed, []number(nil)
 	if m != nil { // with no mark all is told
 		read, postponed = old.postpone(changed, mine, v)

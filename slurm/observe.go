@@ -158,6 +158,7 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	if len(l.nodes) == 0 || len(l.parts) == 0 {
 		return nil, fmt.Errorf("site %s: %w: it reports no nodes or no partitions", d.cfg.Name, federation.ErrUnavailable)
 	}
+	d.lost.look(l.nodes, l.running)
 	return l, nil
 }
 
