@@ -152,7 +152,10 @@ case $SLURM_ARRAY_TASK_ID in [012]) while :; do sleep 0.1; done ;; esac`)
 	w.control(Kill(0))
 	w.until("task 0 ends", over(0))
 	w.until("task 2 begins", runs(2))
-	w.until("task 2 is about to wait", func(Status) bool { return w.read("slurm-30000001_2.out") != "" })
+	w.until("task 2 is about to wait", func(Status) bool {
+		text, _ := os.ReadFile(filepath.Join(w.dir, "slurm-30000001_2.out")) // it is there soon after the task has begun
+		return len(text) > 0
+	})
 	w.control(Signal("USR1", 2) + Kill(1))
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
