@@ -27,17 +27,20 @@ const (
 	PriorityFirst     = "first, after waiting for longer than starve_after"
 )
 
-// PriorityText is "100012 = fair-share 100000 + age 36 - expected work 24".
+// PriorityText is "100012 = fair-share 100000 + age 36 - expected work 24". Parts of less than half a point are left out.
 func PriorityText(parts []PriorityPart) string {
 	var b strings.Builder
 	sum := 0.0
 	for i, p := range parts {
 		sum += p.Points
+		if math.Abs(p.Points) < .5 && (b.Len() > 0 || i+1 < len(parts)) {
+			continue
+		}
 		sign := " + "
-		switch {
-		case i == 0 && p.Points < 0:
+		switch first := b.Len() == 0; {
+		case first && p.Points < 0:
 			sign = "-"
-		case i == 0:
+		case first:
 			sign = ""
 		case p.Points < 0:
 			sign = " - "
