@@ -88,6 +88,7 @@ func TestPlaceIsHeld(t *testing.T) {
 		after, ok := started(r, patience)
 		events := history(t, r.gang)
 		for again := 0; again < 3 && ok && events == "[]"; again++ { // it had not to wait: the local jobs were too slow to take what was idle
+			t.Logf("%s: it had its nodes after %.1f s, and nothing was to be held", r.site, after.Seconds())
 			send(r)
 			after, ok = started(r, patience)
 			events = history(t, r.gang)
@@ -170,11 +171,22 @@ func awaitBusy(t *testing.T, site string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 		rows, err := world.Bed.Output(t.Context(), site, "bob", "squeue", "-h", "-u", "bob", "-t", "R", "-o", "%i")
-		if err == nil && strings.Count(rows, "\n") >= 4 {
+		if err == nil && strings.Count(rows, "\n") >= 4 && !strings.Contains(idle(t), site) {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the local jobs do not hold all nodes: %v %s", err, rows)
 		}
 	}
+}
+
+// idle are the nodes that the daemon takes for idle: it may have looked before the local jobs began.
+func idle(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	if err := world.Bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: "alice", Args: []string{"sinfo", "-h", "-N", "-t", "idle", "-o", "%N"}, Stdout: &out, Stderr: &out,
+		Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket()}}); err != nil {
+		t.Fatalf("sinfo: %v: %s", err, out.String())
+	}
+	return out.String()
 }
