@@ -76,13 +76,18 @@ type toldWaits struct {
 // Tell takes in what a plan says of a job that waits. The first word counts.
 func (t *Told) Tell(d *decision.Decision, at time.Time) {
 	turn, follows := followed(d.Reason)
-	if _, known := t.open[d.Job]; known || !follows || len(d.Offers) == 0 || d.Offers[0].Foreseen != nil || d.Offers[0].Wait < leastTold {
+	if _, known := t.open[d.Job]; known || !follows || len(d.Offers) == 0 || !byLimits(d.Offers[0]) {
 		return
 	}
 	if t.open == nil {
 		t.open = map[federation.JobID]told{}
 	}
 	t.open[d.Job] = told{at, d.Offers[0].Wait, turn}
+}
+
+// byLimits reports whether an offer's wait is by the time limits of what runs there: not by the queue of a site, nor by how long a machine takes to boot.
+func byLimits(o *decision.Offer) bool {
+	return o.Foreseen == nil && o.Offering == "" && o.Wait >= leastTold
 }
 
 // followed reports whether a job waits for nodes, and whether for its turn to get them.
@@ -155,7 +160,7 @@ func (t *Told) Correct(tr *decision.Trial, now time.Time) {
 	}
 	tr.Decision.Offers = slices.Clone(tr.Decision.Offers)
 	for i, o := range tr.Decision.Offers {
-		if o.Foreseen != nil || o.Wait < leastTold {
+		if !byLimits(o) {
 			continue
 		}
 		with, w := *o, t.at(kindOf(turn, o.Wait), now)

@@ -79,6 +79,14 @@ func TestTold(t *testing.T) {
 		t.Errorf("%d are still followed", n)
 	}
 
+	// A machine that boots is not waited for by limits.
+	tell(told, id, hour, now)
+	told.Forget(id)
+	told.Tell(&decision.Decision{Job: id, Reason: reasons.Priority, Offers: []*decision.Offer{{Wait: hour, Offering: "a2"}}}, now)
+	if told.Started(id, now) != nil {
+		t.Error("the boot of a machine is followed")
+	}
+
 	// What a site's queue tells stays as it is.
 	o := &decision.Offer{Site: "a", Start: now.Add(hour), Wait: hour, Foreseen: &decision.Foreseen{P50: hour, P90: 2 * hour}}
 	tr := decision.Trial{Decision: decision.Decision{Reason: reasons.Priority, Offers: []*decision.Offer{o}}, Site: "a", Start: o.Start}

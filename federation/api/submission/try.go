@@ -135,7 +135,7 @@ func trialWait(t *decision.Trial, o *decision.Offer) string {
 			text += fmt.Sprintf(", and in nine of ten cases within %s", whole(t.Within.Sub(o.Start.Add(-o.Wait))))
 		}
 		return text
-	case f != nil:
+	case f != nil && begins.Within.After(begins.At):
 		made := o.Start.Add(-o.Wait)
 		text := fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(begins.At.Sub(made)), whole(begins.Within.Sub(made)))
 		if f.Unsure != "" {
