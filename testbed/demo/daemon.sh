@@ -49,10 +49,9 @@ start_cloud() {
 	"$(testbed/setup/go.sh --path)" build -trimpath -o "$bed/bin/ec2" ./testbed/ec2/cmd
 	nohup "$programs/bed" exec login -- "$bed/bin/ec2" --listen 127.0.0.1:0 --dir "$cloud" --types g6.xlarge,g6.2xlarge >"$cloud/log" 2>&1 </dev/null &
 	echo $! >"$cloud/pid"
-	for _ in $(seq 100); do
+	for _ in $(seq 300); do
 		grep -q '^credentials: ' "$cloud/log" && return 0
-		cloud_runs || sleep 0.3
-		cloud_runs || break
+		kill -0 "$!" 2>/dev/null || break
 		sleep 0.1
 	done
 	echo "demo: what stands in for Amazon did not start; its log:" >&2
@@ -100,12 +99,11 @@ start() {
 	chmod 600 "$dir/fed.log"
 	nohup "$programs/bed" exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &
 	echo $! >"$pidfile"
-	for _ in $(seq 150); do
+	for _ in $(seq 300); do
 		if [ -S "$dir/fsub.sock" ] && "$bed/bin/fed" site list --json --socket "$dir/fsub.sock" 2>/dev/null | grep -q '"answering": true'; then
 			! "$bed/bin/fed" site list --json --socket "$dir/fsub.sock" | grep -q '"answering": false' && return 0
 		fi
-		running || sleep 0.3
-		running || { echo "demo: the daemon did not start; its log:" >&2; tail -n 20 "$dir/fed.log" >&2; return 1; }
+		kill -0 "$!" 2>/dev/null || { echo "demo: the daemon did not start; its log:" >&2; tail -n 20 "$dir/fed.log" >&2; return 1; }
 		sleep 0.1
 	done
 	echo "demo: not every site answers:" >&2
