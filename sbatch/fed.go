@@ -104,6 +104,16 @@ var fedLineSet = sync.OnceValue(func() *getopt.Set {
 	return getopt.NewSet("sbatch: error: #FSUB", rows)
 })
 
+// fedNamed reports whether there is a fed option of the name, without its prefix.
+func fedNamed(name string) bool {
+	for _, o := range fedOptions {
+		if o.name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // fedLines takes over the words of #FSUB lines.
 func (r *Request) fedLines(words []string) error {
 	found, rest, err := fedLineSet().Parse(words, getopt.StopAtFirst)
@@ -120,8 +130,12 @@ func (r *Request) fedLines(words []string) error {
 	}
 	switch {
 	case err != nil:
-		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --stage-out-size, --keep, --group, --retry, --retry-mem, --retry-time, --pack, --on-node-loss and --heartbeat")
+		names := make([]string, len(fedOptions))
+		for i, o := range fedOptions {
+			names[i] = "--" + o.name
+		}
+		last := len(names) - 1
+		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know "+strings.Join(names[:last], ", ")+" and "+names[last])
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}

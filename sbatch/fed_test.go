@@ -51,6 +51,18 @@ true
 	}
 }
 
+// TestFedNamesWithoutPrefix: who writes an option of #FSUB lines on the command line or into #SBATCH is told how it is called there.
+func TestFedNamesWithoutPrefix(t *testing.T) {
+	const want = "sbatch: error: --retry is for #FSUB lines; on the command line it is --fed-retry"
+	for _, c := range []struct{ script, args string }{{"", "--retry=3"}, {"#SBATCH --retry=3", ""}} {
+		_, err := Parse(input("#!/bin/sh\n"+c.script+"\n", strings.Fields(c.args)...))
+		var exit *Exit
+		if !errors.As(err, &exit) || exit.Code != 255 || exit.Stderr[0] != "sbatch: unrecognized option '--retry=3'" || !slices.Contains(exit.Stderr, want) {
+			t.Errorf("%s %s: %v", c.script, c.args, err)
+		}
+	}
+}
+
 func TestFedRefusals(t *testing.T) {
 	for _, c := range []struct{ script, args, want string }{
 		{"", "--fed-site=a", "sbatch: unrecognized option '--fed-site=a'"},

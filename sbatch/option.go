@@ -132,6 +132,9 @@ func badOption(r Release, err error) error {
 					"; fsub follows "+string(Following)+" and does not carry it yet")
 			}
 		}
+		if fedNamed(name) {
+			lines = append(lines, "sbatch: error: --"+name+" is for #FSUB lines; on the command line it is --fed-"+name)
+		}
 	}
 	return &Exit{Code: exitBadOption, Stderr: lines, Unknown: !strings.Contains(err.Error(), "argument")}
 }
