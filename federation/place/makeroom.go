@@ -31,8 +31,23 @@ type Room struct {
 // mostRoomWait bounds the wait that a gang is spared by moves: nothing is known for longer.
 const mostRoomWait = 12 * time.Hour
 
-// MakeRoom returns the first gang of the queue that can start if others move, where that costs less than its wait; nil if there is none. The next plan starts over.
+// MakeRoom returns the first gang of the queue that can start if others move, where that costs less than its wait; nil if there is none. Where no gang can be helped, or nothing has changed since that
+// was found out, the plan goes on; else the next one starts over.
 func MakeRoom(w *World, ask RoomAsk) *Room {
+	s := newRoomSearch(w, &ask)
+	gangs := w.rooms.gangs(w, s)
+	if len(gangs) == 0 {
+		return nil
+	}
+	return s.search(w, gangs)
+}
+
+func newRoomSearch(w *World, ask *RoomAsk) *roomSearch {
+	return &roomSearch{plan: &w.plan, ask: ask, stay: map[*siteState]*preemptibles{}, at: map[*siteState]*preemptibles{}, enough: map[*candidate]bool{}}
+}
+
+// search looks for room for some jobs of the queue, and notes which it has tried.
+func (s *roomSearch) search(w *World, gangs map[*queued]*triedRoom) *Room {
 	w.begin()
 	pr := &w.progress
 	pr.looked, pr.behind, pr.bound = 0, 0, 0
@@ -40,14 +55,14 @@ func MakeRoom(w *World, ask RoomAsk) *Room {
 	pr.guarantees.look(pr, int32(pr.run))
 	pr.stale = true
 	defer func() { w.at = looking{} }()
-	s := roomSearch{plan: &w.plan, ask: &ask, at: map[*siteState]*preemptibles{}}
 	for q := range w.queue.all() {
-		if w.looked == ask.Look {
-			break
-		}
-		if w.know(q); q.job.Part == nil && q.job.Component == nil && !q.spent && len(q.job.Spec.Het) == 0 {
+		if w.know(q); gangs[q] != nil {
+			w.rooms.tried[q.job.ID] = gangs[q]
 			if r, void := s.room(q); void {
 				return r
+			}
+			if delete(gangs, q); len(gangs) == 0 {
+				return nil
 			}
 		}
 		w.lookAt(q)
@@ -58,8 +73,10 @@ func MakeRoom(w *World, ask RoomAsk) *Room {
 // roomSearch is the search for room in one plan.
 type roomSearch struct {
 	*plan
-	ask *RoomAsk
-	at  map[*siteState]*preemptibles
+	ask    *RoomAsk
+	stay   map[*siteState]*preemptibles // jobs that may move, wherever to
+	at     map[*siteState]*preemptibles // those of them that could start elsewhere now
+	enough map[*candidate]bool          // if all of them moved
 }
 
 // room moves jobs for one gang, if that is worth it. The plan is void where it has tried to: it goes no further then.
@@ -81,7 +98,7 @@ func (s *roomSearch) room(q *queued) (r *Room, void bool) {
 	}
 	var win *takeover
 	for _, c := range q.shape.candidates {
-		if c.parts != nil || c.shared() || c.rented() != nil || c.fixed > at.total || !c.borne() {
+		if !c.clears() || c.fixed > at.total {
 			continue
 		}
 		there := s.movables(c.site)
@@ -89,7 +106,7 @@ func (s *roomSearch) room(q *queued) (r *Room, void bool) {
 			continue
 		}
 		for i := range c.fits {
-			if c.fits[i].alone || c.fits[i].reservation != "" {
+			if !c.fits[i].movesFor() {
 				continue
 			}
 			h := victimSearch{preemptibles: there, c: c.site.capacity(), f: &c.fits[i], over: anybody}
@@ -134,26 +151,22 @@ type movable struct {
 	left *decision.Expected
 }
 
-// movables are the jobs at a site that may move, and could start elsewhere now. Their loss is what the move costs, in dollars; what of it falls on a GPU orders them, as hours.
-func (s *roomSearch) movables(st *siteState) *preemptibles {
-	if h := s.at[st]; h != nil {
+// keepers are the jobs at a site that may move, wherever to.
+func (s *roomSearch) keepers(st *siteState) *preemptibles {
+	if h := s.stay[st]; h != nil {
 		return h
 	}
-	h := &preemptibles{run: s.run}
-	s.at[st] = h
+	h := &preemptibles{}
+	s.stay[st] = h
 	ours, m := st.ourJob(), st.model
 	for i := range m.obs.Running {
 		r := &m.obs.Running[i]
 		j := ours(r.Job)
-		if j == nil || j.State != federation.Running || j.Spec == nil || len(j.Spec.Keeps()) == 0 || st.capacity().vacated.at[r.Job] != 0 {
+		if j == nil || j.State != federation.Running || j.Spec == nil || len(j.Spec.Keeps()) == 0 {
 			continue
 		}
 		run, left := s.ask.May(st.site.Name, j)
 		if run == nil {
-			continue
-		}
-		to, _, _ := s.free(j, left)
-		if to == nil {
 			continue
 		}
 		p := preemptible{job: j, mode: decision.PreemptMove, grace: run.Grace, move: &movable{run, left}}
@@ -162,17 +175,40 @@ func (s *roomSearch) movables(st *siteState) *preemptibles {
 				p.nodes = append(p.nodes, n)
 			}
 		}
-		if len(p.nodes) == 0 {
-			continue
+		if len(p.nodes) > 0 {
+			p.held = m.heldBy(p.nodes[0], r)
+			h.jobs = append(h.jobs, p)
 		}
-		run.WaitHour, run.Hour = to.waitHour(&s.policy), cmp.Or(run.Hour, to.hour())
-		p.loss = float64(decision.Sum(run.Costs(&move.Elsewhere{Wait: relocation, Hour: run.Hour})))
-		p.lost = time.Duration(p.loss / float64(max(to.gpus, 1)) * float64(time.Hour))
-		p.held = m.heldBy(p.nodes[0], r)
-		h.jobs = append(h.jobs, p)
 	}
 	if len(h.jobs) > 0 {
 		h.index(len(m.up))
+	}
+	return h
+}
+
+// movables are those of them that could start elsewhere now. Their loss is what the move costs, in dollars; what of it falls on a GPU orders them, as hours.
+func (s *roomSearch) movables(st *siteState) *preemptibles {
+	if h := s.at[st]; h != nil {
+		return h
+	}
+	h := &preemptibles{run: s.run}
+	s.at[st] = h
+	for _, p := range s.keepers(st).jobs {
+		if st.capacity().vacated.at[p.job.ID] != 0 {
+			continue
+		}
+		to, _, _ := s.free(p.job, p.move.left)
+		if to == nil {
+			continue
+		}
+		run := p.move.run
+		run.WaitHour, run.Hour = to.waitHour(&s.policy), cmp.Or(run.Hour, to.hour())
+		p.loss = float64(decision.Sum(run.Costs(&move.Elsewhere{Wait: relocation, Hour: run.Hour})))
+		p.lost = time.Duration(p.loss / float64(max(to.gpus, 1)) * float64(time.Hour))
+		h.jobs = append(h.jobs, p)
+	}
+	if len(h.jobs) > 0 {
+		h.index(len(st.model.up))
 	}
 	return h
 }

@@ -21,6 +21,7 @@ type members struct {
 	sites   []*siteState // by name
 	version int          // counts changes of sites that matter to who can run where
 	grants  int          // counts changes of what users may do at sites
+	news    int          // counts changes of what runs and waits at sites
 	apart   bool         // some site does not share the submit hosts' file systems
 }
 
@@ -118,7 +119,10 @@ func (ms *members) takeUp(st *siteState, run int) (changed bool) {
 		ms.grants++
 	}
 	st.model, st.read, st.bound, st.inUse = next, seen, nil, nil
-	return changed || len(f.nodes) > 0 || !slices.Equal(held, st.held())
+	if changed = changed || len(f.nodes) > 0 || !slices.Equal(held, st.held()); changed {
+		ms.news++
+	}
+	return changed
 }
 
 // unlearn forgets what was made of all observations: they are read again.

@@ -18,6 +18,7 @@ import (
 type World struct {
 	plan
 	progress progress
+	rooms    rooms
 
 	queue     jobQueue // in the order in which jobs are looked at
 	index     index
@@ -81,6 +82,7 @@ func (w *World) SetSite(s *federation.Site) {
 	w.progress.stale = w.progress.stale || was.Outlook != s.Outlook
 	if !alike || was.Backlog != s.Backlog || !maps.Equal(was.AccountBacklog, s.AccountBacklog) || was.Ahead != s.Ahead || !slices.Equal(was.Bound, s.Bound) {
 		w.progress.stale, st.bound = true, nil
+		w.news++
 	}
 }
 
@@ -120,6 +122,7 @@ func (w *World) Release(site federation.SiteName, id federation.JobID) {
 func (w *World) rebound(st *siteState, id federation.JobID, units int) {
 	if w.progress.stale || units > st.running(id) {
 		w.progress.stale, st.bound = true, nil
+		w.news++
 	}
 }
 
