@@ -1,10 +1,13 @@
 package blobs_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -293,4 +296,34 @@ func TestTheDirectoryIsTheDaemonsAlone(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, st.Mode(), err)
 		}
 	}
+}
+
+// TestOnTheDisk: what is to be on the disk is what was sent, whatever its length, also where many come at one time. What breaks off leaves nothing.
+func TestOnTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, blobs.Config{URL: "file://" + dir, Public: "http://x", Key: key, Outlives: func(string) bool { return true }})
+	data := make([]byte, 5<<20)
+	rand.NewChaCha8([32]byte{}).Read(data)
+	var all sync.WaitGroup
+	for i, n := range []int{0, 1, 4096, 32 << 10, 32<<10 + 1, 1 << 20, 1<<20 + 4096, 2<<20 - 1, 5 << 20, 3 << 20, 3<<20 + 1, 4<<20 + 4097} {
+		all.Go(func() {
+			name := fmt.Sprint("n", i)
+			if err := s.Put(t.Context(), name, io.MultiReader(bytes.NewReader(data[:n/2]), bytes.NewReader(data[n/2:n]))); err != nil {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, data[:n]) {
+				t.Errorf("%d bytes: %d are there: %v", n, len(got), err)
+			}
+		})
+		all.Go(func() {
+			name := fmt.Sprint("broken-", i, "-")
+			if err := s.Put(t.Context(), name, io.MultiReader(bytes.NewReader(data[:n]), broken{})); err == nil {
+				t.Errorf("%d bytes that break off were taken", n)
+			}
+			if found, _ := filepath.Glob(filepath.Join(dir, name+"*")); len(found) > 0 {
+				t.Errorf("%d bytes that break off: %v", n, found)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -126,15 +126,17 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
 	opts := &blob.WriterOptions{ContentType: "application/octet-stream"}
 	var d *disk
 	if s.signer != nil && s.outlives != nil && s.outlives(key) {
-		d = &disk{Reader: r}
-		r, opts.BeforeWrite = d, d.take
+		d = &disk{}
+		opts.BeforeWrite = d.take
 	}
 	w, err := s.bucket.NewWriter(ctx, key, opts)
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(w, r); err == nil && d != nil {
-		err = d.file.Sync()
+	if d != nil {
+		err = d.copy(w, r)
+	} else {
+		_, err = io.Copy(w, r)
 	}
 	if err != nil {
 		cancel()

@@ -99,7 +99,7 @@ func (i idleReader) Read(p []byte) (int, error) {
 	return i.Reader.Read(p)
 }
 
-// often is after how many bytes it is looked again whether there is room, and what is there is written to the disk.
+// often is after how many bytes it is looked again whether there is room.
 const often = 16 << 20
 
 var errFull = errors.New("the file system of the store is nearly full")
