@@ -146,7 +146,7 @@ func (a *Agent) linkCommands() error {
 		}
 		program = own
 	}
-	for _, name := range append(slices.Clone(names), "ssh") { // ssh in jobs only: to others it means the machine's own
+	for _, name := range append(slices.Clone(names), "ssh", "fsub-copy") { // these in jobs only: to others ssh means the machine's own
 		link := filepath.Join(a.commands(), name)
 		os.Remove(link)
 		if err := os.Symlink(program, link); err != nil {

@@ -1,6 +1,6 @@
 // Command fed-agent is what a rented machine runs: "fed-agent -boot FILE" is the agent (package
-// agent). By other names it is the commands that a job finds there: srun, sbcast and ssh, and those
-// of fsub. It is one static file, so that a machine needs nothing else of ours.
+// agent). By other names it is the commands that a job finds there: srun, sbcast and ssh, those
+// of fsub, and fsub-copy for the script that carries a job's files. It is one static file, so that a machine needs nothing else of ours.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
 	"fsub/cloud/steps/wire"
+	"fsub/cmd/fed-agent/internal/copies"
 	"fsub/cmd/fed-agent/internal/relay"
 	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/commands"
@@ -55,6 +56,10 @@ func named(name string) commands.Main {
 	case wire.Relay:
 		return func(args, _ []string, stdout, stderr io.Writer, _ *conn.Conn) int {
 			return relay.Main(args, os.Stdin, stdout, stderr)
+		}
+	case copies.Name:
+		return func(args, _ []string, _, stderr io.Writer, _ *conn.Conn) int {
+			return copies.Main(args, os.Stdin, os.Stdout, stderr)
 		}
 	case "ssh":
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {

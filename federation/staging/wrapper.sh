@@ -113,7 +113,7 @@ _fsub_pack() {
 		[ ! -e "$_fsub_p" ] && [ ! -h "$_fsub_p" ] || set -- "$@" "$_fsub_p"
 	done
 	[ $# -gt 0 ] || return 9
-	LC_ALL=C PATH=$_fsub_bin tar $_fsub_how -- "$@" 2>"$_fsub_dir/keep.trouble"
+	LC_ALL=C PATH=$_fsub_bin tar $_fsub_blocks $_fsub_how -- "$@" 2>"$_fsub_dir/keep.trouble"
 }
 
 # _fsub_measure sets _fsub_len to the length of the archive. GNU tar reads no file for that.
@@ -127,13 +127,15 @@ _fsub_measure() {
 
 # _fsub_hashed passes on what it reads. _fsub_hash_begin comes before it, and _fsub_hash_end, which sets _fsub_got to the SHA-256 of that, after.
 _fsub_hash_begin() {
+	: >"$_fsub_dir/keep.sum"
+	[ -z "$_fsub_copier" ] || return 0
 	[ -e "$_fsub_dir/keep.fifo" ] || PATH=$_fsub_bin mkfifo "$_fsub_dir/keep.fifo" || return 1
 	_fsub_sum <"$_fsub_dir/keep.fifo" >"$_fsub_dir/keep.sum" &
 	_fsub_hashing=$!
 }
 _fsub_hashed() { PATH=$_fsub_bin tee "$_fsub_dir/keep.fifo"; }
 _fsub_hash_end() {
-	wait $_fsub_hashing
+	[ -n "$_fsub_copier" ] || wait $_fsub_hashing
 	read -r _fsub_got _fsub_x <"$_fsub_dir/keep.sum"
 }
 
@@ -153,6 +155,23 @@ _fsub_pieces() {
 		_fsub_left=$((_fsub_left - _fsub_piece)) _fsub_k=$((_fsub_k + 1))
 	done
 	_fsub_stream "$(_fsub_url copy$_fsub_slot.$_fsub_k.put)" $_fsub_left # all that is left
+}
+
+# _fsub_send_copy sends the archive that it reads, and _fsub_fetch_copy prints one that was saved. _fsub_hash_begin comes before either, and
+# _fsub_hash_end after. Where our agent is, one program of its does it all.
+_fsub_send_copy() {
+	if [ -n "$_fsub_copier" ]; then
+		"$_fsub_copier" put "$_fsub_dir/urls" "$_fsub_task" copy$_fsub_slot $_fsub_len $_fsub_piece "$_fsub_dir/keep.sum" "$_fsub_dir/keep.done" "$_fsub_header"
+	else
+		_fsub_hashed | _fsub_pieces
+	fi
+}
+_fsub_fetch_copy() {
+	if [ -n "$_fsub_copier" ]; then
+		"$_fsub_copier" get "$_fsub_dir/urls" "$_fsub_task" $_fsub_copy $_fsub_len_of $_fsub_piece_of "$_fsub_dir/keep.sum" && : >"$_fsub_dir/keep.gathered"
+	else
+		_fsub_gather | _fsub_hashed
+	fi
 }
 
 # _fsub_ask asks which copy counts. _fsub_slot is empty if none does. A save asks too: the word of the one before may have arrived although
@@ -184,7 +203,7 @@ _fsub_save() {
 	{
 		(_fsub_how='-cf -' && _fsub_kept _fsub_pack)
 		echo $? >"$_fsub_dir/keep.packed"
-	} | _fsub_hashed | _fsub_pieces 2>"$_fsub_dir/trouble"
+	} | _fsub_send_copy 2>"$_fsub_dir/trouble"
 	_fsub_bad=$?
 	_fsub_hash_end
 	if [ "$(_fsub_kept _fsub_sight)" != "$_fsub_is" ]; then
@@ -248,7 +267,7 @@ _fsub_gather() {
 _fsub_unpack() {
 	PATH=$_fsub_bin rm -f "$_fsub_dir/keep.gathered"
 	_fsub_hash_begin || return 1
-	_fsub_gather | _fsub_hashed | (
+	_fsub_fetch_copy | (
 		PATH=$_fsub_bin tar -xf - -C "$_fsub_dir/work" 2>"$_fsub_dir/keep.trouble"
 		_fsub_bad=$?
 		PATH=$_fsub_bin cat >/dev/null
@@ -402,6 +421,9 @@ case $(PATH=$_fsub_bin openssl dgst -sha256 -r </dev/null 2>/dev/null) in # seve
 e3b0c442*) _fsub_sum() { PATH=$_fsub_bin openssl dgst -sha256 -r; } ;;
 *) _fsub_sum() { PATH=$_fsub_bin sha256sum; } ;;
 esac
+_fsub_blocks=
+! PATH=$_fsub_bin tar -b 128 -cf - /dev/null >/dev/null 2>&1 || _fsub_blocks='-b 128' # a pipe takes so much at a time, and most tars write less
+_fsub_copier=$(command -v fsub-copy)
 _fsub_restore
 cd "$_fsub_dir/work" || _fsub_fail "the job's directory $_fsub_dir/work is gone"
 export SLURM_SUBMIT_DIR="$_fsub_dir/work"
