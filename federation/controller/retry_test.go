@@ -66,6 +66,17 @@ func TestRetry(t *testing.T) {
 	b.cheap.end(other, federation.Failed)
 	b.wait(2 * time.Second)
 	b.want(other, federation.Failed, "", "cheap")
+	killed := b.submit(func(s *sbatch.Spec) {
+		s.MemPerNode, s.Fed = 1000, &sbatch.Fed{Retry: &sbatch.Retry{Most: 1, On: []string{"oom"}, Mem: 2}}
+	})
+	b.wait(2 * time.Second)
+	b.cheap.start(killed)
+	b.cheap.jobs[killed].ExitStatus = 9 // all that Slurm says where slurmd kills what exceeds its memory
+	b.cheap.end(killed, federation.Failed)
+	b.wait(2 * time.Second)
+	if j := b.job(killed); j.Spec.MemPerNode != 2000 || !strings.Contains(b.history(killed), "retry 1 of 1 after FAILED, exit code 137, taken for out of memory: memory of a node from 1000M to 2000M") {
+		t.Errorf("after SIGKILL it is %s, and asks for %d MiB:\n%s", j.State, j.Spec.MemPerNode, b.history(killed))
+	}
 	larger := b.submit(func(s *sbatch.Spec) {
 		s.MemPerNode, s.Fed = 1000, &sbatch.Fed{Retry: &sbatch.Retry{Most: 3, Mem: 10}}
 	})

@@ -30,11 +30,24 @@ func endKind(state federation.State) string {
 	return ""
 }
 
+// killed is the exit code of what SIGKILL has ended. That is all that Slurm says of a job over its memory where no cgroup limits it and slurmd kills it (OverMemoryKill: FAILED, 0:9), and
+// what a shell says of a program that the kernel has killed for want of memory.
+const killed = 128 + 9
+
+// asks is the kind of an end and its exit code, and whether a job that asks for such retries is run again after it.
+func asks(asked *sbatch.Retry, state federation.State, exit int32) (kind string, code int, again bool) {
+	kind, code = endKind(state), exitCode(exit)
+	if kind == sbatch.RetryExit && code == killed && asked.After(sbatch.RetryMemory, code) {
+		kind = sbatch.RetryMemory
+	}
+	return kind, code, kind != "" && asked.After(kind, code)
+}
+
 // RetryAfter says whether a job is run again after an end that was its own, or that of a node after which it may not be requeued. A signal counts as the exit code that shells give it. Earlier are its attempts.
 func RetryAfter(j *federation.Job, state federation.State, exit int32, earlier func() ([]federation.Attempt, error)) (r Retry) {
 	asked := j.Spec.Retries()
-	kind, code := endKind(state), exitCode(exit)
-	if j.Cancel || kind == "" || !asked.After(kind, code) {
+	kind, code, again := asks(asked, state, exit)
+	if j.Cancel || !again {
 		return r
 	}
 	attempts, err := earlier()
@@ -44,7 +57,8 @@ func RetryAfter(j *federation.Job, state federation.State, exit int32, earlier f
 	}
 	done := 0
 	for i := range attempts {
-		if a := &attempts[i]; a.Number != j.Attempt && retried(asked, a) {
+		a := &attempts[i]
+		if _, _, again := asks(asked, a.Final, a.ExitStatus); again && a.Number != j.Attempt {
 			done++
 		}
 	}
@@ -56,19 +70,16 @@ func RetryAfter(j *federation.Job, state federation.State, exit int32, earlier f
 	how := r.Spec.Grow(kind)
 	r.Grows = how != ""
 	r.Why = fmt.Sprintf("retry %d of %d after %s", done+1, asked.Most, state)
-	if kind == sbatch.RetryExit {
+	if state == federation.Failed {
 		r.Why += fmt.Sprintf(", exit code %d", code)
+		if kind == sbatch.RetryMemory {
+			r.Why += ", taken for out of memory"
+		}
 	}
 	if r.Grows {
 		r.Why += ": " + how
 	}
 	return r
-}
-
-// retried reports whether an attempt ended so that the job was run again.
-func retried(asked *sbatch.Retry, a *federation.Attempt) bool {
-	kind := endKind(a.Final)
-	return kind != "" && asked.After(kind, exitCode(a.ExitStatus))
 }
 
 // exitCode is what a shell says of an exit status.
