@@ -93,23 +93,22 @@ func busy(c identity.Caller) error {
 		Detail: fmt.Sprintf("too many requests of %s are being answered; try again", c.Name)}
 }
 
-// timedBody is a body that has to come within a time from its first byte being asked for: a caller that stops in the middle does not keep what it was
-// given.
+// timedBody is a body for which a caller is waited for no longer than a time: one that stops in the middle does not keep what it was given. How long the daemon takes to work on
+// what has come does not count: on a busy machine that may be longer.
 type timedBody struct {
 	io.ReadCloser
-	ctx   context.Context // with the turn that is given back while it comes
-	rc    *http.ResponseController
-	limit time.Duration
-	begun bool
+	ctx    context.Context // with the turn that is given back while it comes
+	rc     *http.ResponseController
+	limit  time.Duration
+	waited time.Duration // so far
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		_ = b.rc.SetReadDeadline(time.Now().Add(b.limit)) // not every ResponseWriter can: tests'
-	}
 	again := share.Idle(b.ctx)
+	began := time.Now()
+	_ = b.rc.SetReadDeadline(began.Add(b.limit - b.waited)) // not every ResponseWriter can: tests'
 	n, err := b.ReadCloser.Read(p)
+	b.waited += time.Since(began)
 	again()
 	if err != nil {
 		_ = b.rc.SetReadDeadline(time.Time{})

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,5 +141,28 @@ func TestBodyHasToCome(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the daemon still waits for the body")
+	}
+}
+
+// TestBodyMayBeReadSlowly: a body that has been sent is read to its end, however long the daemon works on each part of it.
+func TestBodyMayBeReadSlowly(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	read := make(chan error, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := &timedBody{ReadCloser: r.Body, ctx: r.Context(), rc: http.NewResponseController(w), limit: limit}
+		for chunk := make([]byte, 64<<10); ; time.Sleep(limit) { // as a parser on a busy machine
+			if _, err := body.Read(chunk); err != nil {
+				read <- err
+				return
+			}
+		}
+	}))
+	defer srv.Close()
+	resp, err := http.Post(srv.URL, "text/plain", strings.NewReader(strings.Repeat("x", 300<<10)))
+	if err == nil {
+		resp.Body.Close()
+	}
+	if end := <-read; err != nil || end != io.EOF {
+		t.Errorf("the body ended with %v, and the answer with %v", end, err)
 	}
 }
