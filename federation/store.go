@@ -46,6 +46,7 @@ type JobStore interface {
 type JobQuery struct {
 	IDs        []JobID // jobs of these IDs, and those that are a part of an array, or a component of a job, of one of them
 	Alone      bool    // with IDs: without such parts and components
+	Arrays     bool    // only whole arrays
 	User       string
 	States     []State
 	Live       bool      // only jobs that have not ended

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
@@ -175,12 +176,26 @@ func conditionQuery(conditions []condition) federation.JobQuery {
 		case c.key == "state" && c.op == '=':
 			if slices.ContainsFunc(c.values, func(s string) bool { return federation.State(s).Ended() }) {
 				q.Live = false
+				q.States = endedStates(c.values)
 			}
+		case c.key == "user":
+			q.User = cmp.Or(q.User, oneUser(conditions[i:i+1]))
 		case c.key == "site" && c.op == '=' && len(c.values) == 1 && c.values[0] != "none":
 			q.Site = federation.SiteName(c.values[0])
 		}
 	}
 	return q
+}
+
+// endedStates are states that only jobs which have ended have; nil if others are among them.
+func endedStates(words []string) []federation.State {
+	states := make([]federation.State, len(words))
+	for i, word := range words {
+		if states[i] = federation.State(word); !states[i].Ended() {
+			return nil
+		}
+	}
+	return states
 }
 
 // holding are those of all that meet the conditions. What is left of an array has the state of that.

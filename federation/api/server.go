@@ -26,6 +26,7 @@ import (
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/ended"
 	"fsub/federation/health"
 	"fsub/federation/journal"
 	"fsub/federation/quota"
@@ -37,6 +38,7 @@ import (
 // Store is what a Server needs of a store.
 type Store interface {
 	submission.Store
+	ended.Counter
 	journal.Committer
 	journal.Follower
 	federation.SiteStore

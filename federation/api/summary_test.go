@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/queue"
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
 
@@ -140,6 +142,59 @@ func TestSummaryIsAskedFor(t *testing.T) {
 		}
 		if _, _, body, _ := r.get("/fed/v1/summary", values, ""); !strings.Contains(string(body), want) {
 			t.Errorf("%s: %s", query, body)
+		}
+	}
+}
+
+// TestSummaryOfAll: with all=1 jobs that ended long ago are counted too, and of arrays the tasks that never became jobs.
+func TestSummaryOfAll(t *testing.T) {
+	d := apitest.Start(t, api.Config{MinJobAge: time.Minute})
+	long := time.Now().Add(-24 * time.Hour)
+	put := func(state federation.State, change func(*federation.Job)) {
+		j := job(0, alice, state)
+		spec := *j.Spec
+		spec.Fed = &sbatch.Fed{Group: "sweep/a"}
+		if j.Spec = &spec; state.Ended() {
+			j.End = long
+		}
+		if change != nil {
+			change(&j)
+		}
+		d.Put(t, j)
+	}
+	for range 3 {
+		put(federation.Completed, nil)
+	}
+	put(federation.Failed, nil)
+	put(federation.Running, nil)
+	put(federation.Completed, func(j *federation.Job) { j.Spec.Fed = nil })
+	put(federation.Cancelled, func(j *federation.Job) { // 10 tasks, of which 3 were cancelled by name and 7 with the array, before any was a job
+		j.Spec.Array, j.Cancel = "0-6", true
+		j.Whole = (&federation.ArrayWhole{Count: 10, Max: 9, Step: 1}).WithCancelled(federation.CancelledTasks{Tasks: federation.Tasks(7, 8, 9), End: long})
+	})
+	r := newReader[v1.JobCount](d.Socket)
+	defer r.CloseIdleConnections()
+	for where, want := range map[string]map[federation.State]int64{
+		"state=ended":         {federation.Completed: 3, federation.Failed: 1, federation.Cancelled: 10},
+		"state=running,ended": {federation.Completed: 3, federation.Failed: 1, federation.Cancelled: 10, federation.Running: 1},
+		"state=failed":        {federation.Failed: 1},
+		"user=alice":          {federation.Running: 1},
+		"user=bob":            {},
+	} {
+		q := url.Values{"all": {"1"}, "where": {where, "group=sweep"}}
+		if strings.HasPrefix(where, "user=b") {
+			q["where"] = append(q["where"], "state=ended")
+		}
+		p, status, body, err := r.get("/fed/v1/summary", q, "")
+		if err != nil || status != http.StatusOK {
+			t.Fatalf("%s: %d %s %v", where, status, body, err)
+		}
+		got := map[federation.State]int64{}
+		for _, n := range p.Items {
+			got[n.State] += n.Tasks
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", where, got, want)
 		}
 	}
 }

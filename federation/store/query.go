@@ -80,6 +80,9 @@ func selectJobs(columns string, q federation.JobQuery) (string, []any) {
 			w.args = append(w.args, int64(id))
 		}
 	}
+	if q.Arrays {
+		w.terms = append(w.terms, "array_whole <> ''")
+	}
 	if q.AfterID > 0 {
 		w.and("id > %s", int64(q.AfterID))
 	}

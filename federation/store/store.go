@@ -82,6 +82,7 @@ type jobs struct {
 	database
 	specs          specs
 	requestsPerJob int64
+	shared         bool              // it is a PostgreSQL
 	acknowledged   *Acknowledgements // nil: nothing takes the place of a file, and who only reads acknowledges nothing
 }
 
@@ -200,7 +201,7 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 // have makes the parts.
 func (s *Store) have(db database, c Config) {
 	s.database = db
-	s.jobs = &jobs{database: db, requestsPerJob: int64(c.RequestsPerJob)}
+	s.jobs = &jobs{database: db, requestsPerJob: int64(c.RequestsPerJob), shared: c.Postgres != nil}
 	s.books, s.pools, s.fleet, s.operations = &books{database: db}, &pools{db}, &fleet{db}, &operations{db}
 	s.accountTree, s.auditLog, s.owned, s.past, s.cleaner = &accountTree{db}, &auditLog{db}, &owned{db}, &past{db}, &cleaner{database: db}
 }

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/audit"
+	"fsub/federation/ended"
 	"fsub/federation/health"
 	"fsub/federation/journal"
 	"fsub/federation/records"
@@ -232,6 +234,26 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 	return out, nil
 }
 
+// CountEnded implements ended.Counter.
+func (s *Store) CountEnded(ctx context.Context, user string, take func([]ended.Count) error) error {
+	jobs, err := s.Jobs(ctx, federation.JobQuery{User: user, States: federation.EndStates})
+	if err != nil {
+		return err
+	}
+	counts := map[ended.Count]int64{}
+	for i := range jobs {
+		if j := &jobs[i]; j.Component == nil && j.Whole == nil {
+			counts[ended.Count{User: j.User, Account: cmp.Or(j.Account, j.Spec.Account), Group: j.Spec.GroupName(), State: j.State, Reason: j.Reason, Site: j.Site}]++
+		}
+	}
+	list := make([]ended.Count, 0, len(counts))
+	for c, n := range counts {
+		c.Jobs = n
+		list = append(list, c)
+	}
+	return take(list)
+}
+
 // ListJobs implements federation.JobStore.
 func (s *Store) ListJobs(ctx context.Context, q federation.JobQuery) ([]federation.ListedJob, error) {
 	jobs, err := s.Jobs(ctx, q)
@@ -249,6 +271,7 @@ func (s *Store) ListJobs(ctx context.Context, q federation.JobQuery) ([]federati
 func matches(j *federation.Job, q federation.JobQuery) bool {
 	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID) || !q.Alone && (j.Part != nil && slices.Contains(q.IDs, j.Part.Array) ||
 		j.Component != nil && slices.Contains(q.IDs, j.Component.Leader))) &&
+		(!q.Arrays || j.Whole != nil) &&
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&

@@ -20,6 +20,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/action"
 	"fsub/federation/audit"
+	"fsub/federation/ended"
 	"fsub/federation/health"
 	"fsub/federation/journal"
 	"fsub/federation/predict"
@@ -31,6 +32,7 @@ import (
 // Store is a whole store.
 type Store interface {
 	federation.JobStore
+	ended.Counter
 	action.Store
 	journal.Committer
 	journal.Follower
@@ -95,6 +97,7 @@ func (s Suite) Run(t *testing.T) {
 		{"AttemptKeysAreUnique", testKeys},
 		{"RecordsComeInOrder", testOrder},
 		{"JobsSelects", testJobs},
+		{"EndedJobsAreCounted", testCountEnded},
 		{"LongListsOfIDs", testManyIDs},
 		{"LiveJobs", testLiveJobs},
 		{"PartsAreFoundByTheirArray", testParts},

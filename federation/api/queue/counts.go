@@ -57,6 +57,12 @@ type countView struct {
 }
 
 func (v *countView) count(f *Facts, jobs, tasks int64) {
+	if n := v.add(f, jobs, tasks); n.Jobs == 0 {
+		delete(v.counts, n.Facts)
+	}
+}
+
+func (v *countView) add(f *Facts, jobs, tasks int64) *Count {
 	key := v.by.of(f)
 	n := v.counts[key]
 	if n == nil {
@@ -65,9 +71,7 @@ func (v *countView) count(f *Facts, jobs, tasks int64) {
 	}
 	n.Jobs += jobs
 	n.Tasks += tasks
-	if n.Jobs == 0 {
-		delete(v.counts, key)
-	}
+	return n
 }
 
 // view are the counts by some fields.
@@ -95,19 +99,41 @@ func (l Lists) Count(ctx context.Context, by, looks By, meets func(*Facts) bool)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	sum := countView{by: by, counts: map[Facts]*Count{}}
+	sum := SumOf(nil, by)
 	for f, n := range q.lists.classes.view(by | looks).counts {
 		if meets(&f) {
-			sum.count(&f, n.Jobs, n.Tasks)
+			sum.Add(&f, n.Jobs, n.Tasks)
 		}
 	}
-	all := make([]Count, 0, len(sum.counts))
-	for _, n := range sum.counts {
-		all = append(all, *n)
+	return sum.List(), nil
+}
+
+// Sum adds up counts.
+type Sum struct{ countView }
+
+// SumOf begins with counts that are told apart by some fields.
+func SumOf(counts []Count, by By) *Sum {
+	s := &Sum{countView{by: by, counts: map[Facts]*Count{}}}
+	for i := range counts {
+		s.counts[counts[i].Facts] = &counts[i]
+	}
+	return s
+}
+
+// Add adds jobs, and the tasks that these stand for, of some facts.
+func (s *Sum) Add(f *Facts, jobs, tasks int64) { s.add(f, jobs, tasks) }
+
+// List are the counts, the most tasks first.
+func (s *Sum) List() []Count {
+	all := make([]Count, 0, len(s.counts))
+	for _, n := range s.counts {
+		if n.Jobs != 0 || n.Tasks != 0 {
+			all = append(all, *n)
+		}
 	}
 	slices.SortFunc(all, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), strings.Compare(string(a.State), string(b.State)), strings.Compare(string(a.Site), string(b.Site)),
 			strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.User, b.User), strings.Compare(a.Account, b.Account), strings.Compare(a.Group, b.Group))
 	})
-	return all, nil
+	return all
 }

@@ -11,6 +11,7 @@ import (
 type SummaryQuery struct {
 	By    string   `query:"by" doc:"state, site, reason, user, account, group: what to tell apart, with commas. Not set: state"`
 	Where []string `query:"where" doc:"conditions as of GET /fed/v1/jobs, on these same keys; may be repeated"`
+	All   bool     `query:"all" doc:"where a state says that jobs which have ended are meant: those too that ended long ago. They are counted in the database, which takes a second for some hundred thousand"`
 	Limit int      `query:"limit" min:"1" max:"10000" doc:"maximum number of counts, those of the most tasks; without it 1000"`
 }
 
@@ -29,7 +30,7 @@ type JobCount struct {
 // Summary counts jobs.
 var Summary = Noun[JobCount, SummaryQuery]{
 	Path: "/fed/v1/summary", Who: ForAnybody,
-	Doc: "How many jobs there are, the most tasks first: those that have not ended, or where a state says so those that ended lately. From counters, however many there are",
+	Doc: "How many jobs there are, the most tasks first: those that have not ended, or where a state says so those that ended lately. From counters, however many there are; with all from the database",
 	Columns: []Column[JobCount]{
 		{"STATE", func(x *JobCount) string { return string(x.State) }},
 		{"SITE", func(x *JobCount) string { return string(x.Site) }},

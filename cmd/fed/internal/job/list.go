@@ -49,10 +49,10 @@ func newListCommand() *cobra.Command {
 	return cmd
 }
 
-// notCounted reports whether the daemon has no counts of the jobs that a condition chooses, or of those that have ended only for a while.
+// notCounted reports whether the daemon has no counts of the jobs that a condition chooses.
 func notCounted(where string) bool {
 	key, _, _ := strings.Cut(where, "=")
-	return !slices.Contains([]string{"user", "account", "group", "site", "reason"}, strings.TrimSuffix(key, "!"))
+	return !slices.Contains([]string{"user", "account", "group", "site", "reason", "state"}, strings.TrimSuffix(key, "!"))
 }
 
 // mostCounts is how many counts the daemon gives at most.
@@ -64,7 +64,7 @@ func countBy(cmd *cobra.Command, c *client.Client, q *v1.JobQuery, by string) er
 	if cell == nil {
 		return invalidBy(by)
 	}
-	all, err := client.List(cmd.Context(), c, &v1.Summary, v1.SummaryQuery{By: by + map[bool]string{true: ",state"}[by != "state"], Where: q.Where, Limit: mostCounts})
+	all, err := client.List(cmd.Context(), c, &v1.Summary, v1.SummaryQuery{By: by + map[bool]string{true: ",state"}[by != "state"], Where: q.Where, All: true, Limit: mostCounts})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func NewWaitCommand() *cobra.Command {
 		Use:   "wait JOB[_TASKS]... | --group NAME",
 		Short: "Wait until jobs have ended; the exit code says how",
 		Long: `Wait until all of the jobs have ended, or all of your jobs in a group, those too that are submitted into it meanwhile; with --any, until one of them has. An array has ended when all
-of its tasks have. Each job that has ended is a line: its number, its state, its exit code and its name. The daemon tells of the ends; nothing is asked again and again.
+of its tasks have. Each job that has ended is a line: its number, its state, its exit code and its name. Of a group only those are that ended otherwise than COMPLETED, at most 100, and the last
+line says how many of its jobs ended how, each task of an array as one. The daemon tells of the ends; nothing is asked again and again.
 
 The exit code is 0 if all of them are COMPLETED, 2 if some are not, 1 if there is no such job or the wait went wrong, 124 after --timeout, 130 after an interrupt.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,6 +64,7 @@ type waiter struct {
 	told         map[string]bool               // jobs and tasks that have ended
 	ended, wrong int                           // jobs that have ended, and those of them that are not COMPLETED
 	from         client.EventsFrom
+	of           groupWait
 }
 
 // awaited is a job that is waited for, or some tasks of an array.
@@ -92,6 +94,9 @@ func (w *waiter) run(ctx context.Context, args []string) error {
 	switch {
 	case interrupted.Err() != nil:
 		return cli.ExitError(exitInterrupted)
+	case ctx.Err() != nil && !w.done() && w.group != "":
+		fmt.Fprintf(w.errOut, "fed: of the group %s %d had not ended within %s\n", w.group, w.of.left, w.timeout)
+		return cli.ExitError(exitTimeout)
 	case ctx.Err() != nil && !w.done():
 		fmt.Fprintf(w.errOut, "fed: ended within %s: %d; the others have not\n", w.timeout, w.ended)
 		return cli.ExitError(exitTimeout)
@@ -104,12 +109,20 @@ func (w *waiter) run(ctx context.Context, args []string) error {
 }
 
 // done reports whether there is nothing more to wait for.
-func (w *waiter) done() bool { return len(w.open) == 0 || w.any && w.ended > 0 }
+func (w *waiter) done() bool {
+	if w.group != "" {
+		return w.of.over
+	}
+	return len(w.open) == 0 || w.any && w.ended > 0
+}
 
 // wait reads how things are, and follows the log of changes from there. A daemon that has gone away is asked again until it is back; if its log no longer goes back so far, all
 // is read again.
 func (w *waiter) wait(ctx context.Context, args []string) error {
 	w.open, w.told = map[federation.JobID]*awaited{}, map[string]bool{}
+	if w.group != "" {
+		return w.waitGroup(ctx)
+	}
 	if err := w.name(args); err != nil {
 		return err
 	}
@@ -190,9 +203,6 @@ func (w *waiter) name(args []string) error {
 
 // begin reads the states of what is waited for, and from which mark to go on.
 func (w *waiter) begin(ctx context.Context) error {
-	if w.group != "" {
-		return w.beginGroup(ctx)
-	}
 	var ids []federation.JobID
 	tasks := false
 	for id, a := range w.open {

@@ -2,14 +2,11 @@ package job
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"fsub/federation"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
 )
@@ -27,91 +24,9 @@ type end struct {
 	Name  string           `json:"name,omitempty"`
 }
 
-// beginGroup reads the jobs of a group: those that have not ended are waited for, those that have are told.
-func (w *waiter) beginGroup(ctx context.Context) error {
-	if w.user == "" {
-		caller, err := client.Get[v1.Caller](ctx, w.client, "/fed/v1/caller")
-		if err != nil {
-			return err
-		}
-		w.user = caller.User
-	}
-	where := []string{"group=" + w.group}
-	if w.user != "*" {
-		where = append(where, "user="+w.user)
-	}
-	w.open = map[federation.JobID]*awaited{}
-	first := w.from.After == 0
-	asOf := int64(0)
-	live := func(l *v1.JobLine) { w.open[cmp.Or(l.Array, l.ID)] = &awaited{whole: true} }
-	if err := w.list(ctx, where, &asOf, live); err != nil {
-		return err
-	}
-	if first { // else what has ended meanwhile is told below, where it is still known
-		w.from = client.EventsFrom{Follow: true, Where: append([]string{"event=end,submit"}, where...)}
-	}
-	w.from.After = markOf(asOf)
-	var ended []federation.JobID
-	past := func(l *v1.JobLine) {
-		if id := cmp.Or(l.Array, l.ID); w.open[id] == nil && (len(ended) == 0 || ended[len(ended)-1] != id) {
-			ended = append(ended, id)
-		}
-	}
-	if err := w.list(ctx, append(slices.Clone(where), "state=ended"), new(int64), past); err != nil {
-		return err
-	}
-	slices.Sort(ended)
-	if err := w.pastEnds(ctx, slices.Compact(ended)); err != nil {
-		return err
-	}
-	if first && len(w.open) == 0 && w.ended == 0 {
-		return fmt.Errorf("no job of %s is in the group %s; see: fed job list --by group", w.user, w.group)
-	}
-	return nil
-}
-
-// pastEnds tells of jobs that had ended before.
-func (w *waiter) pastEnds(ctx context.Context, ids []federation.JobID) error {
-	for some := range slices.Chunk(ids, v1.MostPage) {
-		now, err := client.Post[v1.StatesResponse](ctx, w.client, "/fed/v1/jobs/states", v1.StatesRequest{Jobs: some})
-		if err != nil {
-			return err
-		}
-		for _, j := range now.States {
-			if j.State.Ended() {
-				w.tell(j.JobID.String(), j.State, j.Exit, j.Name)
-			} else { // an array whose last tasks have just ended, or a job that was requeued
-				w.open[j.JobID] = &awaited{whole: true}
-			}
-		}
-	}
-	return nil
-}
-
-// list calls take with each job that conditions choose, page by page. asOf is set to the mark as of which the first page is.
-func (w *waiter) list(ctx context.Context, where []string, asOf *int64, take func(*v1.JobLine)) error {
-	for page := (v1.PageQuery{Limit: v1.MostPage, Fields: "job_id,array_job_id"}); ; {
-		p, err := client.ListPage(ctx, w.client, &v1.Jobs, v1.JobQuery{Where: where, Sort: "id"}, page)
-		if err != nil {
-			return err
-		}
-		if *asOf == 0 {
-			*asOf = p.AsOf
-		}
-		for i := range p.Items {
-			take(&p.Items[i])
-		}
-		if page.After = p.Next; page.After == "" {
-			return nil
-		}
-	}
-}
-
 // event takes up what happens.
 func (w *waiter) event(e *v1.Event) error {
 	switch {
-	case e.Event == "submit" && w.group != "":
-		w.open[e.Job] = &awaited{whole: true}
 	case e.Event != "end":
 	case e.Task != nil:
 		w.taskEnded(e.Array, *e.Task, e.State, e.Exit, e.Name)
