@@ -110,6 +110,30 @@ def test_executor_sends_together(here: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert all(j.cancelled() for j in jobs)
 
 
+def test_executor_sends_arrays_together(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With array= each call is an array, each task of which runs it; those that come while others are being sent are one request."""
+    posted = []
+    whole = Http.whole
+
+    def slow(self: Http, method: str, path: str, *args: Any, **more: Any) -> Any:
+        if path in ("/fed/v1/job", "/fed/v1/jobs/submit"):
+            posted.append(path)
+            if len(posted) == 1:
+                go.wait(30)
+        return whole(self, method, path, *args, **more)
+
+    monkeypatch.setattr(Http, "whole", slow)
+    go = threading.Event()
+    with fsub.Executor(array="0-2:2") as executor:
+        try:
+            jobs = [executor.submit(divide, i, 1) for i in range(6)]
+        finally:
+            go.set()
+        assert [j.result(120) for j in jobs] == [[i, i] for i in range(6)]
+        assert len({j.id for j in jobs}) == 6 and [t.task for t in jobs[5]] == [0, 2]
+    assert len(posted) <= 2 and posted[-1] == "/fed/v1/jobs/submit"
+
+
 def test_bad_results(client: fsub.Client) -> None:
     with pytest.raises(TypeError, match="cannot be pickled"):
         client.submit(lambda: sys._getframe()).result(60)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from ._errors import FsubError, Refused
 from ._http import encode
-from ._jobs import Job
+from ._jobs import Array, Job
+from ._ranges import Ranges
 
 if TYPE_CHECKING:
     from ._calls import Calls
@@ -21,10 +22,10 @@ MOST = 1000  # jobs in one request
 class Call(Job):
     """A job whose number is not known yet: what asks for it waits until the submission is answered."""
 
-    def __init__(self, client: Client, packed: Calls, request: Dict[str, Any]) -> None:
+    def __init__(self, client: Client, packed: Calls, request: Dict[str, Any], *more: Any) -> None:
         self._answered = threading.Event()
         self._error: Optional[FsubError] = None
-        super().__init__(client, 0)
+        super().__init__(client, 0, *more)
         self.request, self.key = request, packed.key
         packed.loads(self)
 
@@ -59,6 +60,18 @@ class Call(Job):
 
     def __repr__(self) -> str:
         return super().__repr__() if self._number_known else f"<{type(self).__name__} {'not submitted' if self.over else 'being submitted'}>"
+
+
+class ArrayCall(Call, Array):
+    """An array whose number is not known yet."""
+
+    def __init__(self, client: Client, packed: Calls, request: Dict[str, Any], indices: Ranges) -> None:
+        super().__init__(client, packed, request, 0, indices)
+
+    @property
+    def tasks(self) -> List[Job]:
+        _ = self.id  # known before the lock is held that its sender needs
+        return super().tasks
 
 
 def send(client: Client, calls: List[Call]) -> None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Sequence
 
 from ._errors import FsubError, RemoteTraceback
 from ._jobs import Array, Job, failed
+from ._ranges import Ranges
 
 if TYPE_CHECKING:
     from ._jobs import End
@@ -50,10 +51,12 @@ class Calls:
         for name in ("", "in", "out"):
             os.makedirs(os.path.join(self.dir, name), mode=0o700, exist_ok=True)
         self._write(fn, calls)
+        array = options.get("array")
+        tasks = len(calls) if array is None else len(Ranges(str(array)))
         name = getattr(fn, "__name__", None) or type(getattr(fn, "func", fn)).__name__
         self.options: Dict[str, Any] = {
             "job_name": name.strip("<>"),
-            "output": f"{self.inside}/log-%{'a' if len(calls) > 1 else 'j'}.txt",
+            "output": f"{self.inside}/log-%{'j' if array is None and tasks == 1 else 'a'}.txt",
             "fed_stage_in": [f"{self.inside}/in", lib],
             "fed_stage_out": [f"{self.inside}/out"],
         }
@@ -63,7 +66,7 @@ class Calls:
             f'  command -v "$python" >/dev/null 2>&1 && exec "$python" {lib}/run.py {self.inside}\n'
             'done\necho "fsub: there is no Python on this node" >&2\nexit 127\n'
         )
-        self._left = len(calls)
+        self._left = tasks
 
     @staticmethod
     def _library(base: str) -> str:

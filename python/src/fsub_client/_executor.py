@@ -10,18 +10,19 @@ import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from . import _options
-from ._batch import MOST, Call, send
+from ._batch import MOST, ArrayCall, Call, send
 from ._calls import Calls
 from ._client import Client
 from ._errors import FsubError
 from ._jobs import Job
+from ._ranges import Ranges
 
 
 class Executor(concurrent.futures.Executor):
     """Runs functions as jobs. Options are those of `Client.submit`, and are the same for all.
 
     `map` makes one array; `submit` a job for each call, which are for work of minutes: a Slurm job takes a second or more to start and end. `submit` returns at once: calls that
-    come while others are being sent go together in one request. What is refused raises from `result()`, and `id` waits for the number. With `key` or `array` each call is a request;
+    come while others are being sent go together in one request. What is refused raises from `result()`, and `id` waits for the number. With `array` each call is an array, which goes with others, too. With `key` each call is a request;
     `key="run-7"` gives them the keys run-7-1, run-7-2 ... in order, so that a program which starts again and makes the same calls submits nothing twice."""
 
     def __init__(self, client: Optional[Client] = None, **options: Any) -> None:
@@ -44,7 +45,7 @@ class Executor(concurrent.futures.Executor):
         self._check()
         fn = functools.partial(fn, **kwargs) if kwargs else fn
         job: Job
-        if "array" in self._options or "key" in self._options:
+        if "key" in self._options:
             job = self.client.submit(fn, *args, **self._keyed())
         else:
             job = self._queue(fn, args)
@@ -56,7 +57,9 @@ class Executor(concurrent.futures.Executor):
         """A call that is sent soon."""
         packed = Calls(fn, [args], os.urandom(16).hex(), self._options)
         options = {k: v for k, v in self._options.items() if k != "array_limit"}
-        call = Call(self.client, packed, _options.request(_options.merged(packed.options, options), packed.script))
+        request = _options.request(_options.merged(packed.options, options), packed.script)
+        array = self._options.get("array")
+        call = Call(self.client, packed, request) if array is None else ArrayCall(self.client, packed, request, Ranges(str(array)))
         if self._process != os.getpid():
             self._forget()
         with self._changed:

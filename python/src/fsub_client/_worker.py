@@ -16,7 +16,8 @@ def main(directory: str) -> None:
             made, here = ".".join(map(str, head["python"])), ".".join(map(str, sys.version_info[:2]))
             sys.exit(f"fsub: the function was sent by Python {made}, and {sys.executable} is Python {here}: functions need the same")
         base = f.tell()
-        f.seek(base + 8 * (index + 1))
+        place = index if head["calls"] > 1 else 0  # each task of an array may run the one call
+        f.seek(base + 8 * (place + 1))
         start, end = struct.unpack("<2Q", f.read(16))
         f.seek(base)
         first, first_end = struct.unpack("<2Q", f.read(16))
