@@ -86,8 +86,10 @@ type Relocation struct {
 	// Now: a job that runs is cancelled at once. Otherwise one with --signal gets that first, and as much time as it asks for before its time limit.
 	Now bool `json:"now,omitempty"`
 	// Stay: it may go on at From, on other nodes, when that has forgotten its run.
-	Stay bool   `json:"stay,omitempty"`
-	Why  string `json:"why,omitempty"` // for the job's history
+	Stay bool `json:"stay,omitempty"`
+	// For is the gang that gets its nodes: while the site has not been told yet, the job stays if that does not wait for them any more. 0: it leaves in any case.
+	For federation.JobID `json:"for,omitempty"`
+	Why string           `json:"why,omitempty"` // for the job's history
 }
 
 // Store keeps requests until a journal.Batch says that they are done.

@@ -7,6 +7,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/move"
 	"fsub/sbatch"
@@ -239,6 +240,66 @@ func TestMovesForAGang(t *testing.T) {
 			}
 			if h := b.history(one); strings.Count(h, "moved from cheap: job "+gang.String()+", which takes 2 nodes, can start there then; saves $") != 2 {
 				t.Errorf("its history is %s", h)
+			}
+			b.noRequests()
+		})
+	}
+}
+
+// A job that was asked to leave for a gang stays where that does not wait for it any more before the site was told; one that has got its signal leaves.
+func TestStaysWhereTheGangIsGone(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		later  int // rounds after the request
+		signal bool
+		ask    action.Request
+		stays  bool
+	}{
+		{name: "cancelled", ask: action.Request{Kind: action.Cancel}, stays: true},
+		{name: "sent elsewhere", ask: action.Request{Kind: action.Move, Operator: true, Move: &action.Relocation{From: "cheap"}}, stays: true},
+		{name: "cancelled before the signal", signal: true, ask: action.Request{Kind: action.Cancel}, stays: true},
+		{name: "cancelled after the signal", signal: true, later: 1, ask: action.Request{Kind: action.Cancel}},
+		{name: "cancelled when it was told", later: 1, ask: action.Request{Kind: action.Cancel}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.cheap.shows, b.dear.nodes = true, 1
+			b.with(func(cfg *Config) {
+				movesOf(move.On, move.Gang)(cfg)
+				cfg.Sites[1].Prices = accounting.Prices{"gres/gpu": 1.01}
+			})
+			one := b.keeper(func(s *sbatch.Spec) {
+				s.GPUsPerNode = "4"
+				if c.signal {
+					s.Signal = &sbatch.Signal{Name: "USR1", Before: time.Minute, BatchOnly: true}
+				}
+			})
+			b.pass(5 * time.Minute)
+			gang := b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.MinNodes, s.MaxNodes = "4", 2, 2 })
+			asked := func() bool {
+				all, err := b.store.Requests(t.Context(), 0)
+				return err == nil && len(all) > 0 && all[0].Job == one && all[0].Move != nil && all[0].Move.For == gang
+			}
+			for i := 0; !asked(); i++ {
+				if i == 1000 {
+					t.Fatalf("it was not asked to leave: %s", b.history(gang))
+				}
+				b.pass(5 * time.Second)
+			}
+			b.pass(time.Duration(c.later) * 5 * time.Second)
+			c.ask.Job = gang
+			b.request(c.ask)
+			b.pass(10 * time.Minute)
+			if !c.stays {
+				b.want(one, federation.Pending, "", "dear")
+				return
+			}
+			b.want(one, federation.Running, "", "cheap")
+			if h := b.history(one); !strings.Contains(h, "stays at cheap: job "+gang.String()+" does not wait for its nodes any more") || strings.Contains(h, "to be moved") || strings.Contains(h, "signal") {
+				t.Errorf("its history is %s", h)
+			}
+			if m := b.attempts(one)[0].Moved; m != nil {
+				t.Errorf("it keeps the move %+v", m)
 			}
 			b.noRequests()
 		})

@@ -30,6 +30,7 @@ type moves struct {
 	queue  *queue
 	life   *life
 	asks   *asks
+	room   *preempts
 
 	to        map[federation.JobID]*destination // of jobs that were moved to some sites
 	nextStuck time.Time                         // when to look for jobs that their sites cannot run
@@ -54,10 +55,39 @@ func (mv *moves) ask(j *job, r action.Request) {
 		mv.asks.refuse(j, a, fmt.Errorf("%w: it has started at %s and was submitted with --no-requeue", federation.ErrConflict, j.att.Site))
 	default:
 		mv.asks.open[j.ID] = a
-		mv.batch.eventf(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
-		mv.warn(j, a)
+		if m.For == 0 {
+			mv.leave(j, a)
+		}
 	}
 }
+
+// leave begins a move.
+func (mv *moves) leave(j *job, a *asked) {
+	mv.batch.eventf(j, "to be moved from %s: %s", j.att.Site, whyMoved(&a.Request))
+	mv.warn(j, a)
+}
+
+// leaveFor begins the move of a job that is to make room for a gang, when all that is asked for in this round is known. Should the gang not wait for it any more, it stays.
+func (mv *moves) leaveFor(j *job, a *asked) {
+	gang, s := a.Move.For, mv.sites.byName[j.att.Site]
+	if s == nil || s.breaker.open {
+		return
+	}
+	switch leaves, before := mv.room.leaves(j, gang, mv.asks.open[gang] == nil); {
+	case before:
+		a.begun = true
+		mv.warn(j, a)
+	case leaves:
+		a.begun = true
+		mv.leave(j, a)
+	default:
+		mv.batch.eventf(j, "stays at %s: job %s does not wait for its nodes any more", j.att.Site, gang)
+		mv.asks.answer(a)
+	}
+}
+
+// waitsToLeave reports whether a move for a gang has not begun.
+func (a *asked) waitsToLeave() bool { return a.Kind == action.Move && a.Move.For != 0 && !a.begun }
 
 // warn has a job that runs write its checkpoint before it is cancelled: it gets its own --signal, and the time that it asks for with that. It may end by itself meanwhile.
 func (mv *moves) warn(j *job, a *asked) {

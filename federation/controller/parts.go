@@ -85,7 +85,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.tasks = &arrayRequests{now: now, batch: p.batch, arrays: p.arrays, life: life, unfinished: unfinished{of: map[federation.JobID]*progress{}}}
 	asks := &asks{now: now, t: t, sites: p.sites, batch: p.batch, calls: p.calls, refused: &v.refused, open: map[federation.JobID]*asked{}}
 	p.moves = &moves{now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, queue: p.queue, life: life, asks: asks,
-		to: map[federation.JobID]*destination{}}
+		room: p.preempts, to: map[federation.JobID]*destination{}}
 	p.requests = &requests{now: now, t: t, log: log, store: store, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, calls: p.calls, limits: limits,
 		asides: asides, refused: &v.refused, inbox: p.inbox, queue: p.queue, arrays: p.arrays, tasks: p.tasks, depends: p.depends, components: components, life: life,
 		moves: p.moves, asks: asks}

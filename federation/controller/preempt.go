@@ -227,7 +227,7 @@ func (pr *preempts) makeRoom(j *job, p *decision.Preemption, v *decision.Victim,
 	case told && now.Before(until):
 	case v.Mode == decision.PreemptMove:
 		pr.told[v.Job] = now.Add(v.Grace + preemptAgain)
-		pr.move(j, victim, v, r)
+		pr.move(j, v, r)
 	case now.Before(ends):
 		pr.told[v.Job] = ends
 		pr.mark(victim)
@@ -248,12 +248,27 @@ func (pr *preempts) makeRoom(j *job, p *decision.Preemption, v *decision.Victim,
 	}
 }
 
-// move has a job go on elsewhere to make room. What that saves and costs stands in its attempt from now on.
-func (pr *preempts) move(j, victim *job, v *decision.Victim, r action.Request) {
+// move asks a job to go on elsewhere to make room: it leaves if that is wanted still when its site is told.
+func (pr *preempts) move(j *job, v *decision.Victim, r action.Request) {
 	if v.Moved == nil {
 		return
 	}
-	if past := victim.att.Moved; past == nil || !past.Run.Equal(victim.att.Started) || past.For != j.ID {
+	r.Kind, r.Move = action.Move, &action.Relocation{From: j.att.Site, Running: true, Stay: true, For: j.ID, Why: v.Moved.Text()}
+	pr.batch.request(r)
+}
+
+// leaves reports whether a job that is to go on elsewhere leaves, as a gang waits at its site for its nodes. What that saves and costs stands in the job's attempt from now on: where it does already,
+// an earlier daemon may have told the site. waits: nothing else is asked of the gang.
+func (pr *preempts) leaves(victim *job, gang federation.JobID, waits bool) (leaves, before bool) {
+	past := victim.att.Moved
+	if past != nil && past.For == gang && past.Run.Equal(victim.att.Started) {
+		return true, true
+	}
+	for _, z := range pr.by {
+		v := z.of(victim)
+		if !waits || v == nil || v.Moved == nil || z.job == nil || z.job.ID != gang || !z.stands(pr.jobs) || z.job.Cancel || z.job.att.State != federation.AttemptSubmitted {
+			continue
+		}
 		m := *v.Moved
 		m.Run, m.Count = victim.att.Started, 1
 		if past != nil {
@@ -261,9 +276,9 @@ func (pr *preempts) move(j, victim *job, v *decision.Victim, r action.Request) {
 		}
 		victim.att.Moved = &m
 		pr.batch.attempt(victim.att)
+		return true, false
 	}
-	r.Kind, r.Move = action.Move, &action.Relocation{From: j.att.Site, Running: true, Stay: true, Why: v.Moved.Text()}
-	pr.batch.request(r)
+	return false, false
 }
 
 // endSignal is what a job gets before it is ended: its own --signal, or TERM.

@@ -27,6 +27,7 @@ type asked struct {
 	stop bool
 	// warned: the job was signalled to write its checkpoint; when it ends by itself, and badly, that is the end of its attempt.
 	warned bool
+	begun  bool // of a move: the job leaves
 	hold   bool // what is left of a requeuehold: to hold the job once it waits again
 }
 
@@ -173,7 +174,7 @@ func (rq *requests) askOne(j *job, r action.Request) {
 	default:
 		rq.requeueAsked(j, r)
 	}
-	if rq.asks.open[j.ID] != nil {
+	if a := rq.asks.open[j.ID]; a != nil && !a.waitsToLeave() {
 		rq.repairAsked()
 	}
 }
@@ -219,6 +220,11 @@ func (rq *requests) repairAsked() {
 			}
 			rq.asks.answer(a)
 		case a.Kind == action.Move && j.inFlight():
+		case a.waitsToLeave():
+			rq.moves.leaveFor(j, a)
+			if a.begun && !a.warned {
+				rq.asks.site(j, a)
+			}
 		case a.hold:
 			if j.State == federation.Pending {
 				rq.asks.answer(a)
