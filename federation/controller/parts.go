@@ -105,8 +105,10 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.watch = &watch{now: now, t: t, log: log, metrics: m, sites: p.sites, batch: p.batch, agenda: p.agenda, calls: p.calls, asides: asides, reports: p.reports,
 		looks: p.rules, nodes: p.nodes, wanted: v.wanted, came: make(chan struct{}, 1)}
 	p.watch.addSites(cfg.Sites)
+	p.promises = &promises{federation: cfg.Federation, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls,
+		places: map[federation.JobID]place.Place{}, of: map[federation.SiteName]*sitePromises{}}
 	p.standings = &standings{now: now, log: log, store: store, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, upkeep: p.upkeep, life: life,
-		watch: p.watch, stageOut: p.stageOut, by: map[federation.SiteName]federation.SiteRecord{}, away: map[federation.SiteName]*site{}, asked: map[jobAt]bool{}}
+		watch: p.watch, stageOut: p.stageOut, promises: p.promises, by: map[federation.SiteName]federation.SiteRecord{}, away: map[federation.SiteName]*site{}, asked: map[jobAt]bool{}}
 
 	// Where jobs go.
 	compareDone := func(ctx context.Context) error {
@@ -118,8 +120,6 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	}
 	p.comparing = &comparing{federation: cfg.Federation, copied: cfg.Restored, done: compareDone, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch,
 		agenda: p.agenda, calls: p.calls, queue: p.queue, open: map[federation.JobID]*compared{}}
-	p.promises = &promises{federation: cfg.Federation, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls,
-		places: map[federation.JobID]place.Place{}, of: map[federation.SiteName]*sitePromises{}}
 	p.attempts = &attempts{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, delivery: &delivery{store, cfg.Stager, cfg.PackFiles, cfg.Environment}, sites: p.sites,
 		jobs: p.jobs, batch: p.batch, calls: p.calls, limits: limits, preempts: p.preempts, upkeep: p.upkeep, fairShare: cfg.FairShare, queue: p.queue, arrays: p.arrays,
 		components: components, life: life, rules: p.rules, watch: p.watch, promises: p.promises}

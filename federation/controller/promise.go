@@ -320,6 +320,23 @@ func into(a *federation.Attempt) string {
 	return cmp.Or(a.Decision.Place, new(decision.Place)).Reservation
 }
 
+// promiseTries is how often a site that leaves the federation refuses to remove a reservation until that is left to itself.
+const promiseTries = 5
+
+// left reports whether a site that is to leave has reservations that are about to be removed. One that does not answer is not waited for: it removes them by itself.
+func (ps *promises) left(s *site) bool {
+	p := ps.of[s.Name]
+	if p == nil || !s.Answering || s.breaker.open {
+		return false
+	}
+	for _, h := range p.there {
+		if h.busy || h.Name != "" && h.fails < promiseTries {
+			return true
+		}
+	}
+	return false
+}
+
 // due tells when something is to be done next.
 func (ps *promises) due(sooner func(time.Time)) {
 	for _, p := range ps.of {

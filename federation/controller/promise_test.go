@@ -24,6 +24,7 @@ type keeper struct {
 	made      int
 	fails     error
 	failAfter error
+	stays     error // of the removal of one
 }
 
 func (k *keeper) Abilities() driver.Abilities { return driver.Abilities{Reserve: k} }
@@ -45,6 +46,9 @@ func (k *keeper) Reserve(_ context.Context, p driver.Promise) error {
 }
 
 func (k *keeper) Unreserve(_ context.Context, name string) error {
+	if k.stays != nil {
+		return k.stays
+	}
 	for id, in := range k.into {
 		if in == name && !k.jobs[id].State.Ended() {
 			return fmt.Errorf("%w: in use", federation.ErrConflict)
@@ -187,6 +191,29 @@ func TestPlaceIsGivenUp(t *testing.T) {
 			do(b, k, id)
 			b.wait(15 * time.Second)
 			k.none(t, what)
+		})
+	}
+}
+
+// A site that leaves the federation is rid of its reservations first, unless it refuses to remove them.
+func TestPlaceIsGivenUpByASiteThatLeaves(t *testing.T) {
+	for what, stays := range map[string]error{"removed": nil, "refused": federation.ErrConflict} {
+		t.Run(what, func(t *testing.T) {
+			b, k := newKeeper(t)
+			id := b.submit(gang)
+			b.wait(5 * time.Second)
+			k.kept(t, id)
+			k.stays = stays
+			if err := b.store.SetSiteState(t.Context(), federation.SiteRecord{Name: "cheap", State: federation.FedDrainRemove, At: b.clock}); err != nil {
+				t.Fatal(err)
+			}
+			b.wait(10 * time.Minute)
+			if is, err := b.store.SiteState(t.Context()); err != nil || is["cheap"].State != federation.FedRemoved {
+				t.Fatalf("the site has not left: %v %+v", err, is["cheap"])
+			}
+			if stays == nil {
+				k.none(t, "the site has left")
+			}
 		})
 	}
 }

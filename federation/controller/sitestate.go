@@ -27,6 +27,7 @@ type standings struct {
 	life     *life
 	watch    *watch
 	stageOut *stageOut
+	promises *promises
 
 	by    map[federation.SiteName]federation.SiteRecord
 	away  map[federation.SiteName]*site // that have left the federation
@@ -165,7 +166,7 @@ func (st *standings) actOn(ctx context.Context, s *site) {
 	if len(st.upkeep.planned[s.Name]) > 0 {
 		st.leaveBefore(s)
 	}
-	if s.State == federation.FedDrainRemove && len(s.jobs) == 0 {
+	if s.State == federation.FedDrainRemove && len(s.jobs) == 0 && !st.promises.left(s) {
 		st.remove(ctx, s)
 	}
 }
