@@ -54,10 +54,7 @@ func (at *attempts) bind(j *job, d decision.Decision) {
 		j.try().older = nil
 	}
 	here := j.att != nil && j.att.Site == o.Site
-	var moved *decision.Moved
-	if j.att != nil {
-		moved = j.att.Moved
-	}
+	moved := j.lastMove()
 	again := here && j.att.State == federation.AttemptRefused
 	madeRoom := here && j.att.Class == federation.ClassPreempt || again && j.madeRoom
 	if j.try().madeRoom = madeRoom; !again {

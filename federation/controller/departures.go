@@ -82,10 +82,18 @@ func (dp *departures) load(now time.Time) {
 	}
 	dp.loaded = true
 	for _, j := range dp.jobs.All() {
-		if m := j.att; m != nil && m.Moved != nil && now.Sub(m.Moved.At) < time.Hour {
-			dp.bounds.Note(m.Moved.At)
+		if m := j.lastMove(); m != nil && now.Sub(m.At) < time.Hour {
+			dp.bounds.Note(m.At)
 		}
 	}
+}
+
+// lastMove is the newest move of a job that ran; nil: none is known.
+func (t *tried) lastMove() *decision.Moved {
+	if t.att != nil {
+		return t.att.Moved
+	}
+	return t.moved
 }
 
 // movable reports whether a job runs, by itself, keeps something, and may be moved now.

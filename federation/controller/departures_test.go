@@ -305,3 +305,33 @@ func TestStaysWhereTheGangIsGone(t *testing.T) {
 		})
 	}
 }
+
+// A daemon that comes while a job waits after a move knows of that: it is not moved sooner or more often again.
+func TestMovesAreKnownToANewDaemon(t *testing.T) {
+	b := newBench(t)
+	b.with(movesOf(move.On, move.Window))
+	b.dear.nodes = 0 // it waits
+	id := b.keeper(func(s *sbatch.Spec) { s.Signal = &sbatch.Signal{Name: "USR1", Before: time.Minute, BatchOnly: true} })
+	b.dear.nodes = 4
+	b.maintain("cheap", "", 50*time.Minute, 4*time.Hour)
+	for i := 0; b.attempts(id)[0].Moved == nil; i++ {
+		if i == 1000 {
+			t.Fatal("it was not moved")
+		}
+		b.pass(5 * time.Second)
+	}
+	b.dear.nodes = 0
+	b.pass(2 * time.Minute)
+	b.want(id, federation.Pending, "", "")
+	b.restart()
+	b.pass(5 * time.Second)
+	if left := b.ctl.departures.bounds.Left(&b.ctl.departures.rule, b.clock); left != b.ctl.departures.rule.PerHour-1 {
+		t.Errorf("the hour has %d moves left", left)
+	}
+	b.dear.nodes = 4
+	b.pass(time.Minute)
+	all := b.attempts(id)
+	if last := all[len(all)-1]; len(all) != 2 || last.Moved == nil || last.Moved.Count != 1 || !last.Moved.At.Equal(all[0].Moved.At) {
+		t.Fatalf("attempts %+v: %s", all, b.history(id))
+	}
+}

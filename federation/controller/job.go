@@ -38,6 +38,7 @@ type tried struct {
 	stored journal.JobStage    // how far the store knows the job to have come
 	att    *federation.Attempt // the newest; nil before the first
 	kept   *egress.Kept        // the newest copy of what it keeps, of any attempt; nil: none is known
+	moved  *decision.Moved     // the newest move of an earlier attempt, where att is not known; nil: none
 
 	busy       bool        // a submission or look-up of the attempt is under way
 	unsure     bool        // the attempt may have reached its site or not: look it up before anything else

@@ -193,6 +193,9 @@ func (ld *loader) recallLast(ctx context.Context, j *job) error {
 		if attempts[i].Kept != nil {
 			j.try().kept = attempts[i].Kept
 		}
+		if attempts[i].Moved != nil {
+			j.try().moved = attempts[i].Moved
+		}
 		ld.life.runs.outlasts(j.ID, &attempts[i])
 	}
 	if n := len(attempts); n > 0 && j.Reason == reasons.Forgotten && attempts[n-1].State == federation.AttemptForgotten {

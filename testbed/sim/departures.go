@@ -19,11 +19,14 @@ func departing() move.Rule {
 	return r
 }
 
-// keep has a job keep a checkpoint that it writes each minute.
+// keep has a job keep a checkpoint that it writes each minute. A gang takes all nodes of a site: others stand in its way nearly always, and most of them find a place elsewhere.
 func (w *world) keep(s *sbatch.Spec) {
 	if w.cfg.Moves {
 		s.Fed = &sbatch.Fed{Keep: []string{"checkpoints"}, Checkpoint: time.Minute}
 		s.TimeLimit = 30 * time.Minute
+		if s.MinNodes > 1 {
+			s.GPUsPerNode, s.MinNodes, s.MaxNodes = "8", 3, 3
+		}
 	}
 }
 
