@@ -24,6 +24,9 @@ func try(ctx context.Context, c *client.Client, script string, options []string)
 	}
 	_, offset := time.Now().Zone()
 	call := &v1.Call{Args: options, Dir: dir, UTCOffset: offset}
+	if len(script) > 1 && script[0] == '-' {
+		return out, fmt.Errorf("--submit wants a script, got %q; options of sbatch come behind it, after --", script)
+	}
 	var text []byte
 	if script == "-" {
 		text, err = io.ReadAll(io.LimitReader(os.Stdin, sbatch.MaxScript+1))
