@@ -123,7 +123,11 @@ func (w wording) riskDetail() string {
 	}
 	seen := ""
 	if r.Taken > 0 || r.TakenIn > 0 {
-		seen = fmt.Sprintf(" (%s in %s h)", timesText(r.Taken), strconv.FormatFloat(r.TakenIn, 'g', 3, 64))
+		hours := "<1" // they are whole
+		if r.TakenIn > 0 {
+			hours = strconv.FormatFloat(r.TakenIn, 'g', 3, 64)
+		}
+		seen = fmt.Sprintf(" (%s in %s h)", timesText(r.Taken), hours)
 	}
 	return fmt.Sprintf("taken back %s/h%s x %s x %s, %s lost each time", strconv.FormatFloat(r.Interrupts, 'g', 3, 64), seen, what, hoursText(w.run), spanText(w.lost(&w.pl.policy)))
 }

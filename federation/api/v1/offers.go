@@ -101,7 +101,11 @@ func (o *Offer) shownTaken() string {
 	if o.Taken == 0 && o.TakenIn == 0 {
 		return number(o.Interrupts) + "/h"
 	}
-	return fmt.Sprintf("%s/h (%s in %s h)", number(o.Interrupts), number(o.Taken), number(o.TakenIn))
+	hours := number(o.TakenIn)
+	if o.TakenIn == 0 { // it is in whole hours
+		hours = "<1"
+	}
+	return fmt.Sprintf("%s/h (%s in %s h)", number(o.Interrupts), number(o.Taken), hours)
 }
 
 // shownAge marks a price that may have changed.
