@@ -16,12 +16,13 @@ type Stager interface {
 	Prepare(ctx context.Context, site SiteName, s Submission) (Submission, error)
 
 	// Link puts what a job asks to be staged in under another name, or from elsewhere, where its script looks for it, for a site that sees its working
-	// directory: as links in that directory, or as copies of what the site does not see. What is there already stays. Errors are as of Prepare.
+	// directory: as links in that directory, or as copies of what the site does not see. What is there already stays. Errors are as of Prepare; egress.ErrDamaged: no copy of what the job keeps is whole.
 	Link(ctx context.Context, s Submission, sees func(name string) bool) error
 
 	// Collect writes what the attempt has sent back to where it would be had the job run in its working directory: its
 	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is not an error but a
-	// note; ErrInvalid and ErrDenied will not pass by trying again. Bytes are what the site has sent, the same however often it is asked.
+	// note; ErrInvalid and ErrDenied will not pass by trying again; egress.ErrDamaged says that the script was not started since no copy of what it keeps is whole.
+	// The next attempt then begins without one. Bytes are what the site has sent, the same however often it is asked.
 	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, bytes int64, err error)
 
 	// Kept is what the attempt has saved of the paths that the job keeps (#FSUB --keep); nil: nothing. Of several copies it is the newest whole one, with which the

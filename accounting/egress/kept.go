@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -11,6 +12,9 @@ type Kept struct {
 	At    time.Time // it was whole, by the node's clock
 	Place string    // where it lies, as in [Site]; "": in the federation's own store, beside the daemon
 }
+
+// ErrDamaged: there are copies of what a job keeps, and none of them is whole. The job was not started: its user decides whether it is to begin without them.
+var ErrDamaged = errors.New("no copy of what the job keeps is whole")
 
 // Saving is what it costs to save so many copies of bytes each while a job runs at a site for so long: what leaves the site each time, and the room in the store, where two of them
 // lie until the store's time for them is over. ok is false where that costs nothing by what is known, as in [Home].

@@ -127,6 +127,7 @@ const (
 	WaitRestoredArray Code = "wait_restored_array"
 	WaitRule          Code = "wait_rule"
 	WaitFailures      Code = "wait_failures"
+	WaitDamaged       Code = "wait_damaged"
 	WaitTasks         Code = "wait_array_limit"
 	WaitRestored      Code = "wait_restored"
 	WaitFault         Code = "wait_fault"
@@ -252,6 +253,7 @@ var sentences = map[Code]string{
 	WaitRestoredArray: "held because the store was restored from a copy of %s: tasks may have run since",
 	WaitRule:          "held by rule %s: %s",
 	WaitFailures:      "held because nodes have failed it %s times",
+	WaitDamaged:       "held because no copy of what it keeps (--keep) is whole: released, it begins with what lies in its working directory",
 	WaitTasks:         "its array runs at most %s at once (%%s), and %s run",
 	WaitRestored:      "the store was restored from a copy, and not all sites have said yet whether the job has run since",
 	WaitFault:         "placement failed over it, which is a fault of the daemon: its log says more",

@@ -157,7 +157,7 @@ func TestStagedOutIsRetried(t *testing.T) {
 	j.Spec.WorkDir = "/work"
 	x.jobs.Set(1, j)
 	s.jobs[1] = j
-	if !x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}) {
+	if waits, _ := x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}); !waits {
 		t.Fatal("its results are not on the way")
 	}
 	var ended *federation.SiteJob
@@ -175,7 +175,7 @@ func TestStagedOutIsRetried(t *testing.T) {
 	if now.Before(time.Unix(1000, 0).Add(homeFor)) || stager.tries < 10 {
 		t.Errorf("given up at %s after %d tries", now, stager.tries)
 	}
-	if x.begin(s, j, *x.byKey["k"].ended) || len(x.byKey) != 0 {
+	if waits, _ := x.begin(s, j, *x.byKey["k"].ended); waits || len(x.byKey) != 0 {
 		t.Error("the job cannot end")
 	}
 }

@@ -190,7 +190,8 @@ func (rp *reports) waits(j *job, sj *federation.SiteJob) {
 
 // endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
 func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
-	if rp.stageOut.begin(s, j, sj) {
+	waits, lost := rp.stageOut.begin(s, j, sj)
+	if waits {
 		return
 	}
 	a, victim := j.att, j.isVictim()
@@ -222,6 +223,15 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	}
 	end := lifecycle.End{State: sj.State, Class: a.Class, TakeBack: back, Cancel: j.Cancel, Victim: victim && j.CancelBy == 0}
 	out := end.Outcome()
+	if lost && out.Own && j.whole == nil && j.Component == nil && len(j.Spec.Het) == 0 {
+		if s.remembersIDs() {
+			j.avoid(j.att, rp.now().Add(rp.t.MinJobAge), rp.now())
+		}
+		j.ExitStatus = 0
+		rp.life.requeue(j, reasons.BeginTime)
+		rp.life.holdDamaged(j)
+		return
+	}
 	switch out.Next {
 	case lifecycle.PutBack:
 		rp.requests.putBack(j)

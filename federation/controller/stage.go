@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/federation/action"
+	"fsub/federation/codes"
 	"fsub/federation/pack"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
@@ -81,17 +84,33 @@ var errCancelled = errors.New("cancelled while its files were brought to the sit
 
 // stageFailed ends a job whose own words cannot be followed. For any other cause the site is left alone for a while.
 func (at *attempts) stageFailed(s *site, j *job, err error) {
-	lasting := errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied)
+	damaged := errors.Is(err, egress.ErrDamaged)
+	lasting := damaged || errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied)
 	if !lasting && !j.Cancel {
 		at.refuse(s, j, err, reasons.Refused)
 		return
 	}
 	at.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
 	at.batch.eventf(j, "%v", err)
+	if damaged && !j.Cancel {
+		at.life.backToQueue(j, reasons.HeldUser)
+		at.life.holdDamaged(j)
+		return
+	}
 	if j.Cancel {
 		at.life.end(j, federation.Cancelled, reasons.None, at.now())
 		return
 	}
 	j.att.Class, j.ExitStatus = federation.ClassUser, 1<<8
 	at.life.end(j, federation.Failed, reasons.LaunchFailure, at.now())
+}
+
+// holdDamaged holds a job that waits, and for which no copy of what it keeps can be brought back. When its user releases it, it begins without one.
+func (l *life) holdDamaged(j *job) {
+	why := codes.Because(codes.WaitDamaged)
+	l.batch.eventf(j, "%s", why.Text())
+	j.holdFor(action.Request{Job: j.ID, Kind: action.Hold}, why, l.now())
+	j.Reason = j.heldReason()
+	l.queue.look(j)
+	l.batch.job(j)
 }

@@ -11,6 +11,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/federation/lifecycle"
 	"fsub/federation/reasons"
@@ -107,6 +108,37 @@ func TestLinksWhereTheSiteSees(t *testing.T) {
 	if h := b.history(bad); f.linked != 2 || f.prepared != 0 || !strings.Contains(h, "nothing matches data/*") {
 		t.Errorf("%d links, %d prepared; history: %s", f.linked, f.prepared, h)
 	}
+}
+
+// TestNoCopyIsWhole: a job that was not started since no copy of what it keeps is whole is held, whether a node or the daemon has found that, and starts again when it is let go.
+func TestNoCopyIsWhole(t *testing.T) {
+	held := func(b *bench, id federation.JobID) {
+		t.Helper()
+		b.want(id, federation.Pending, reasons.HeldUser, "")
+		if h := b.history(id); !strings.Contains(h, "no copy of what it keeps (--keep) is whole") {
+			t.Errorf("history: %s", h)
+		}
+	}
+	b, f := stagedBench(t)
+	id := b.staged()
+	b.cheap.start(id)
+	b.rounds(4)
+	f.collectErr = egress.ErrDamaged
+	b.cheap.end(id, federation.Failed)
+	b.rounds(6)
+	held(b, id)
+	f.collectErr = nil
+	b.request(action.Request{Job: id, Kind: action.Release, UID: 7001})
+	b.wait(20 * time.Minute)
+	if got := b.attempts(id); len(got) < 2 {
+		t.Errorf("let go, it has not begun again: %+v; history: %s", b.job(id), b.history(id))
+	}
+
+	b, f = newBench(t), &fakeStager{linkErr: egress.ErrDamaged}
+	b.with(func(c *Config) { c.Stager = f })
+	id = b.submit(func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{Keep: []string{"ck"}} })
+	b.rounds(6)
+	held(b, id)
 }
 
 func TestTheEndWaitsForTheResults(t *testing.T) {

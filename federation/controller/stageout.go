@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -33,19 +34,21 @@ type results struct {
 	busy  bool
 	tries int
 	done  bool // they are there, or given up
+	lost  bool // the script was not started: no copy of what it keeps is whole
 	bytes int64
 }
 
-// begin reports whether the results of j are still on the way, and sets them going.
-func (so *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
+// begin reports whether the results of j are still on the way, and sets them going. lost says of one whose results are there that it was not started: no copy
+// of what it keeps is whole.
+func (so *stageOut) begin(s *site, j *job, sj federation.SiteJob) (waits, lost bool) {
 	if !carries(so.stager, s, &j.Job) || sj.Start.IsZero() {
-		return false
+		return false, false
 	}
 	h := so.of(j)
 	if h.done {
 		so.moved(s, j, &sj, h.bytes)
 		delete(so.byKey, j.att.Key)
-		return false
+		return false, h.lost
 	}
 	if h.ended == nil {
 		h.ended, h.until = &sj, so.now().Add(homeFor)
@@ -54,7 +57,7 @@ func (so *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
 		so.batch.job(j)
 		so.collect(s, j, h)
 	}
-	return true
+	return true, false
 }
 
 func (so *stageOut) of(j *job) *results {
@@ -110,7 +113,8 @@ func (so *stageOut) take(s *site, r collected) (*job, *federation.SiteJob) {
 	}
 	h := so.byKey[j.att.Key]
 	h.busy = false
-	lasting := errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
+	h.lost = errors.Is(r.err, egress.ErrDamaged)
+	lasting := h.lost || errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
 	if r.err != nil && !lasting && so.now().Before(h.until) {
 		h.again = so.now().Add(so.t.backoff(h.tries))
 		so.log.Warn("results are not here yet", "job", j.ID, "site", s.Name, "err", r.err)
@@ -126,7 +130,7 @@ func (so *stageOut) take(s *site, r collected) (*job, *federation.SiteJob) {
 	for _, n := range r.notes {
 		so.batch.eventf(j, "%s", n)
 	}
-	if r.err != nil {
+	if r.err != nil && !h.lost {
 		so.batch.eventf(j, "its results could not all be brought home: %v", r.err)
 	}
 	h.done, h.bytes = true, r.bytes

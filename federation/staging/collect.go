@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 )
 
@@ -49,6 +50,12 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 		lasting = errors.Join(lasting, err)
 	}
 	c.sum()
+	if c.lost {
+		if err := s.loseCopies(ctx, c.prefix); err != nil {
+			return c.notes, c.bytes, err
+		}
+		lasting = errors.Join(lasting, egress.ErrDamaged)
+	}
 	return c.notes, c.bytes, lasting
 }
 
@@ -77,6 +84,7 @@ type collector struct {
 	// By directive: files brought home, and tasks of which nothing came.
 	files, missing []int
 	bytes          int64 // that were sent
+	lost           bool  // a task was not started since no copy of what it keeps is whole
 }
 
 // sum adds what came of each directive to the notes.
@@ -109,6 +117,9 @@ func (c *collector) task(ctx context.Context, task int, record *federation.Task)
 	}
 	if err != nil {
 		return err
+	}
+	if c.lost = c.lost || st.Lost; st.Older {
+		c.note("keep: the newest copy was damaged: it began with the one before")
 	}
 	if err := c.count(ctx, task, st); err != nil {
 		return err

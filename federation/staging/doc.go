@@ -12,6 +12,7 @@
 //	TASK/files.I.tar  what stage-out directive I named
 //	TASK/keep.TRY     which of the two copies of what --keep names counts: see mark
 //	TASK/keep.TRY.N.I the two, a tar archive each, in pieces
+//	lost              no copy was whole when the attempt began: later ones begin without those
 //	TASK/home         all of it has been brought home
 //
 // TASK is the index of an array's task, "-" for any other job. Only a node reads and writes by address; it holds one

@@ -50,11 +50,25 @@ func sizeOfPiece(most int64) int64 {
 // maxMarkAhead bounds how far a node's clock is believed.
 const maxMarkAhead = time.Hour
 
-// parseMark reads the mark that lies at key; nil: nothing was saved yet.
-func parseMark(key, text string) (*mark, error) {
+// parseMarks reads the marks that lie at key: of the newest copy, and of the one before, which may have been written over since. None: nothing was saved yet.
+func parseMarks(key, text string) (all []*mark, err error) {
 	if strings.TrimSpace(text) == noMark {
 		return nil, nil
 	}
+	for line := range strings.Lines(text) {
+		m, err := parseMark(key, line)
+		if err != nil && len(all) == 0 {
+			return nil, err
+		}
+		if err != nil || len(all) == mostCopies || len(all) > 0 && all[0].key == m.key {
+			break
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func parseMark(key, text string) (*mark, error) {
 	var slot, run int
 	var m mark
 	var at int64
@@ -79,7 +93,7 @@ func pieceOf(archive string, n int) string { return fmt.Sprintf("%s.%d", archive
 func Outlives(key string) bool { return strings.Contains(key, "/keep.") }
 
 // signKept writes the addresses that one task needs to save and to fetch what it keeps, and the mark of a try that has saved nothing.
-func (s *Stager) signKept(ctx context.Context, w io.Writer, prefix, try string, task int, old *mark) error {
+func (s *Stager) signKept(ctx context.Context, w io.Writer, prefix, try string, task int, old []*mark) error {
 	key := markOf(prefix, try, task)
 	if err := s.cfg.Objects.Put(ctx, key, text(noMark+"\n")); err != nil {
 		return err
@@ -92,11 +106,12 @@ func (s *Stager) signKept(ctx context.Context, w io.Writer, prefix, try string, 
 			lines = append(lines, line{name + "put", "PUT", piece}, line{name + "get", "GET", piece})
 		}
 	}
-	if old != nil {
-		for n := range old.pieces() {
-			lines = append(lines, line{fmt.Sprintf("old.%d.get", n), "GET", pieceOf(old.key, n)})
+	for i, m := range old {
+		name := [mostCopies]string{"old", "older"}[i]
+		for n := range m.pieces() {
+			lines = append(lines, line{fmt.Sprintf("%s.%d.get", name, n), "GET", pieceOf(m.key, n)})
 		}
-		fmt.Fprintf(w, "%[1]s old.sum %[2]s\n%[1]s old.bytes %[3]d\n%[1]s old.piece %[4]d\n", taskName(task), old.sum, old.bytes, old.piece)
+		fmt.Fprintf(w, "%[1]s %[5]s.sum %[2]s\n%[1]s %[5]s.bytes %[3]d\n%[1]s %[5]s.piece %[4]d\n", taskName(task), m.sum, m.bytes, m.piece, name)
 	}
 	for _, l := range lines {
 		url, err := s.cfg.Objects.Sign(ctx, l.method, l.key, s.cfg.Life)
@@ -108,8 +123,29 @@ func (s *Stager) signKept(ctx context.Context, w io.Writer, prefix, try string, 
 	return nil
 }
 
-// keptCopies are, by task, the copies that its next run starts with. Of a task without one, what lies in the working directory counts.
-type keptCopies map[int]*mark
+// keptCopies are, by task, the copies that its next run starts with: the newest, and if that is damaged the one before. Of a task without one, what lies in the
+// working directory counts.
+type keptCopies map[int][]*mark
+
+const mostCopies = 2
+
+// add takes in copies that are older than those that are there.
+func (k keptCopies) add(older keptCopies) {
+	for task, marks := range older {
+		all := append(k[task], marks...)
+		k[task] = all[:min(len(all), mostCopies)]
+	}
+}
+
+// enough reports whether nothing older is needed.
+func (k keptCopies) enough() bool {
+	for _, marks := range k {
+		if len(marks) < mostCopies {
+			return false
+		}
+	}
+	return len(k) > 0
+}
 
 // with is the plan that also takes along from the working directory what is kept, where that is newest.
 func (k keptCopies) with(p Plan) Plan {
@@ -132,26 +168,41 @@ func (s *Stager) keptBefore(ctx context.Context, j *federation.Job, plan Plan) (
 	if err != nil {
 		return nil, fmt.Errorf("attempts of job %d: %w", j.ID, err)
 	}
-	found := keptCopies{}
+	found, all := keptCopies{}, false
 	for i := len(attempts) - 1; i >= 0; i-- {
 		a := &attempts[i]
-		if len(found) > 0 {
+		if all = all || found.enough(); all {
 			if err := s.dropKept(ctx, a.Key); err != nil {
 				s.cfg.Logger.Warn("remove an old copy of what a job keeps", "job", j.ID, "err", err)
 			}
 			continue
 		}
-		if !a.Started.IsZero() && s.cfg.Sees != nil && s.cfg.Sees(a.Site, j.Spec.WorkDir) {
-			return nil, nil // that run has worked in the directory itself
-		}
-		if found, err = s.marks(ctx, a.Key); err != nil {
+		more, err := s.marks(ctx, a.Key)
+		if err != nil {
 			return nil, err
+		}
+		found.add(more)
+		_, err = s.cfg.Objects.Size(ctx, lostOf(prefixOf(a.Key)))
+		if err != nil && !notThere(err) {
+			return nil, err
+		}
+		worked := !a.Started.IsZero() && s.cfg.Sees != nil && s.cfg.Sees(a.Site, j.Spec.WorkDir) // that run has worked in the directory itself
+		if all = err == nil || worked; all && len(found) == 0 {
+			return nil, nil
 		}
 	}
 	return found, nil
 }
 
-// marks reads what was saved under an attempt's key: of each task the newest copy.
+// lostOf lies in the store if no copy was whole when an attempt began.
+func lostOf(prefix string) string { return prefix + "lost" }
+
+// loseCopies notes that.
+func (s *Stager) loseCopies(ctx context.Context, prefix string) error {
+	return s.cfg.Objects.Put(ctx, lostOf(prefix), text("lost\n"))
+}
+
+// marks reads what was saved under an attempt's key.
 func (s *Stager) marks(ctx context.Context, key string) (keptCopies, error) {
 	found := keptCopies{}
 	prefix := prefixOf(key)
@@ -170,15 +221,19 @@ func (s *Stager) marks(ctx context.Context, key string) (keptCopies, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read what was saved: %w", err)
 		}
-		m, err := parseMark(name, said)
+		marks, err := parseMarks(name, said)
 		if err != nil {
 			s.cfg.Logger.Warn("a copy that cannot be used", "err", err)
 			continue
 		}
 		task, err := taskOf(strings.TrimPrefix(name, prefix))
-		if m != nil && err == nil && (found[task] == nil || found[task].at.Before(m.at)) {
-			found[task] = m
+		if err == nil && len(marks) > 0 {
+			found[task] = append(found[task], marks...)
 		}
+	}
+	for task, marks := range found { // each try has a mark
+		slices.SortStableFunc(marks, func(a, b *mark) int { return b.at.Compare(a.at) })
+		found[task] = marks[:min(len(marks), mostCopies)]
 	}
 	return found, nil
 }
@@ -214,7 +269,8 @@ func (s *Stager) Kept(ctx context.Context, a *federation.Attempt) (*egress.Kept,
 		return nil, err
 	}
 	k := &egress.Kept{Place: s.cfg.Place}
-	for _, m := range found {
+	for _, marks := range found {
+		m := marks[0]
 		k.Bytes += m.bytes
 		if m.at.After(k.At) && time.Until(m.at) < maxMarkAhead {
 			k.At = m.at.UTC()
@@ -234,26 +290,49 @@ func (s *Stager) bringBack(ctx context.Context, sub *federation.Submission, plan
 		return err
 	}
 	defer free()
-	for _, m := range kept {
-		if err := s.unpackKept(ctx, sub, m); err != nil {
-			return err
+	for _, marks := range kept {
+		m, err := s.whole(ctx, marks)
+		if errors.Is(err, egress.ErrDamaged) {
+			err = cmp.Or(s.loseCopies(ctx, prefixOf(sub.Key)), err)
+		}
+		if err == nil {
+			err = s.unpackKept(ctx, sub, m)
+		}
+		if err != nil {
+			return fmt.Errorf("bring back what was saved: %w", err)
 		}
 	}
 	return nil
+}
+
+// whole is the first of the copies that is what was saved. It is read for that: nothing of another is to be in the working directory.
+func (s *Stager) whole(ctx context.Context, marks []*mark) (*mark, error) {
+	for _, m := range marks {
+		r := &kept{ctx: ctx, from: s.cfg.Objects, mark: m, sum: sha256.New()}
+		_, err := io.Copy(io.Discard, r)
+		r.Close()
+		if err != nil && !notThere(err) {
+			return nil, err
+		}
+		if err == nil && r.is(m.sum) {
+			return m, nil
+		}
+		s.cfg.Logger.Warn("a copy of what a job keeps is damaged", "copy", m.key, "err", err)
+	}
+	return nil, egress.ErrDamaged
 }
 
 func (s *Stager) unpackKept(ctx context.Context, sub *federation.Submission, m *mark) error {
 	r := &kept{ctx: ctx, from: s.cfg.Objects, mark: m, sum: sha256.New()}
 	defer r.Close()
 	_, err := s.cfg.Files.Unpack(ctx, userOf(sub.Job, sub.Payload.Environment), sub.Job.Spec.WorkDir, Item{From: ".", To: "."}, s.cfg.Max, r)
-	if err == nil && hex.EncodeToString(r.sum.Sum(nil)) != m.sum {
+	if err == nil && !r.is(m.sum) {
 		err = errors.New("the copy in the store is not the one that was saved")
 	}
-	if err != nil {
-		return fmt.Errorf("bring back what was saved: %w", err)
-	}
-	return nil
+	return err
 }
+
+func (k *kept) is(sum string) bool { return hex.EncodeToString(k.sum.Sum(nil)) == sum }
 
 // kept reads the archive of a copy, piece by piece.
 type kept struct {

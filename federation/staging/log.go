@@ -18,6 +18,8 @@ type state struct {
 	Run      int   // how often the site had requeued it
 	Done     bool  // the script has ended and everything was sent
 	Status   int   // of the script
+	Older    bool  // the newest copy of what it keeps was damaged, and the one before was used
+	Lost     bool  // no copy was whole, and the script was not started
 }
 
 func parseState(text string) (state, error) {
@@ -31,6 +33,8 @@ func parseState(text string) (state, error) {
 		s.Done = true
 		s.Status, err = strconv.Atoi(done)
 	}
+	text = strings.TrimSpace(text)
+	s.Older, s.Lost = strings.HasSuffix(text, " keep older"), strings.HasSuffix(text, " keep lost")
 	s.Known = true
 	s.Out, s.Err = min(s.Out, MaxLog), min(s.Err, MaxLog)
 	return s, err
@@ -47,7 +51,7 @@ func (s *Stager) state(ctx context.Context, prefix string, task int) (state, err
 
 // read reads a small object.
 func (s *Stager) read(ctx context.Context, key string) (string, error) {
-	r, err := s.cfg.Objects.Get(ctx, key, 0, 200)
+	r, err := s.cfg.Objects.Get(ctx, key, 0, 500)
 	if err != nil {
 		return "", err
 	}

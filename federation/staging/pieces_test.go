@@ -3,6 +3,7 @@ package staging_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
@@ -62,7 +64,7 @@ func TestKeptInPieces(t *testing.T) {
 				o = s3
 			}
 			k := inPieces(t, o)
-			with := tools(t, tool+" cp find stat date mkfifo tee dd cut") // and no openssl
+			with := tools(t, tool+" cp mv find stat date mkfifo tee dd cut") // and no openssl
 			script, sum := writes(t, 3*mib+77_777)
 			sub, a := k.attempt(script)
 			usual := "_fsub_bin=/usr/local/bin:/usr/bin:/bin"
@@ -168,41 +170,135 @@ func TestLostWordOfACopy(t *testing.T) {
 	}
 }
 
-// TestDamagedCopy: a copy that is not what was saved starts no job.
-func TestDamagedCopy(t *testing.T) {
-	t.Parallel()
-	k := inPieces(t, nil)
-	script, _ := writes(t, 2*mib)
+// saves runs an attempt that keeps so many bytes.
+func (k *keeping) saves(size int) (sum string) {
+	k.Helper()
+	script, sum := writes(k.T, size)
 	sub, a := k.attempt(script)
 	k.start(sub, 0).wait()
 	k.saved(a)
-	err := k.store.List(t.Context(), "", func(key string, _ time.Time) error {
-		if strings.HasSuffix(key, ".1.0") || strings.HasSuffix(key, ".0.0") {
-			r, err := k.store.Get(t.Context(), key, 0, -1)
-			if err != nil {
-				return err
-			}
-			text, err := io.ReadAll(r)
-			r.Close()
-			if err != nil {
-				return err
-			}
-			text[mib/2]++
-			return k.store.Put(t.Context(), key, bytes.NewReader(text))
+	return sum
+}
+
+// spoil does something to the second piece of the copy of each attempt whose key has a word; nil: it removes that.
+func (k *keeping) spoil(attempt string, change func([]byte) []byte) {
+	k.Helper()
+	var keys []string
+	err := k.store.List(k.Context(), "", func(key string, _ time.Time) error {
+		if _, name, ok := strings.Cut(key, "/keep."); ok && strings.Count(name, ".") == 2 && strings.HasSuffix(name, ".1") && strings.Contains(key, attempt) {
+			keys = append(keys, key)
 		}
 		return nil
 	})
+	if err != nil || len(keys) == 0 {
+		k.Fatal(keys, err)
+	}
+	for _, key := range keys {
+		if change == nil {
+			err = k.store.Delete(k.Context(), key)
+		} else {
+			text, e := k.readObject(key)
+			if err = e; err == nil {
+				err = k.store.Put(k.Context(), key, bytes.NewReader(change(text)))
+			}
+		}
+		if err != nil {
+			k.Fatal(err)
+		}
+	}
+}
+
+func (k *keeping) readObject(key string) ([]byte, error) {
+	r, err := k.store.Get(k.Context(), key, 0, -1)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	sub, a = k.attempt("#!/bin/sh\necho it runs\n")
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func flip(text []byte) []byte { text[len(text)/2]++; return text }
+func half(text []byte) []byte { return text[:len(text)/2] }
+
+// TestDamagedCopy: a copy that is not what was saved, or of which some is missing, starts no job, on a node and at home; nothing of it gets into the job's directory. The job
+// begins without one when it is let go.
+func TestDamagedCopy(t *testing.T) {
+	for name, change := range map[string]func([]byte) []byte{"changed": flip, "shorter": half, "missing": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := inPieces(t, nil)
+			k.saves(2 * mib)
+			k.spoil("", change)
+			sub, a := k.attempt("#!/bin/sh\necho it runs\n")
+			n := k.start(sub, 0)
+			if got := n.wait(); got != "1" || !strings.Contains(k.out(a), "no copy of what was saved is whole") || strings.Contains(k.out(a), "it runs") {
+				t.Errorf("on a node: %s: %s", got, k.out(a))
+			}
+			j, _ := k.job("", k.fed)
+			err := k.stager.Link(t.Context(), federation.Submission{Job: j, Payload: k.payload, Key: "fsub:test:30000001.9.abc"}, func(string) bool { return true })
+			if !errors.Is(err, egress.ErrDamaged) || k.read("ck/data") != "" {
+				t.Errorf("at home: %v, and %d bytes are there", err, len(k.read("ck/data")))
+			}
+			if _, _, err := k.stager.Collect(t.Context(), j, a, federation.SiteJob{}); !errors.Is(err, egress.ErrDamaged) {
+				t.Errorf("collected: %v", err)
+			}
+			k.write("ck/data", "at home")
+			sub, a = k.attempt("#!/bin/sh\ncat ck/data\n")
+			n = k.start(sub, 0)
+			if got := n.wait(); got != "0" || k.out(a) != "at home" {
+				t.Errorf("let go: %s: %s", got, k.out(a))
+			}
+		})
+	}
+}
+
+// TestTheCopyBefore: where the newest copy is damaged the one before is used, of the same attempt or of an earlier one, and the history says so.
+func TestTheCopyBefore(t *testing.T) {
+	t.Run("of an earlier attempt", func(t *testing.T) {
+		t.Parallel()
+		k := inPieces(t, nil)
+		k.saves(2 * mib)
+		first := k.saves(3 * mib)
+		k.saves(4 * mib)
+		k.spoil("/3.abc/", flip)
+		j, _ := k.job("", k.fed)
+		k.beginsWith(first, j)
+		if err := k.stager.Link(t.Context(), federation.Submission{Job: j, Payload: k.payload, Key: "fsub:test:30000001.9.abc"}, func(string) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(k.read("ck/data")))); got != first {
+			t.Errorf("at home: %s, not %s", got, first)
+		}
+	})
+	t.Run("of the same attempt", func(t *testing.T) {
+		t.Parallel()
+		k := inPieces(t, nil)
+		script, first := writes(t, 2*mib)
+		script = strings.Replace(script, "exit 1", "while [ ! -e "+k.dir+"/go ]; do sleep 0.1; done; head -c 3000000 /dev/zero >ck/data; exit 1", 1)
+		sub, a := k.attempt(script)
+		n := k.start(sub, 0)
+		was := k.saved(a).Bytes
+		k.write("go", "")
+		n.wait()
+		if got := k.saved(a).Bytes; got == was {
+			t.Fatal("it was saved once")
+		}
+		k.spoil(".1.1", flip) // what was saved second
+		j, _ := k.job("", k.fed)
+		k.beginsWith(first, j)
+	})
+}
+
+// beginsWith runs an attempt that finds the older copy.
+func (k *keeping) beginsWith(sum string, j *federation.Job) {
+	k.Helper()
+	sub, a := k.attempt(sums)
 	n := k.start(sub, 0)
-	if got := n.wait(); got != "1" || !strings.Contains(k.out(a), "is not the one that was saved") || strings.Contains(k.out(a), "it runs") {
-		t.Errorf("on a node: %s: %s", got, k.out(a))
+	if got := n.wait(); got != "0" || !strings.Contains(k.out(a), sum) || !strings.Contains(k.out(a), "the one before is used") {
+		k.Errorf("%s: %s, want %s", got, k.out(a), sum)
 	}
-	j, _ := k.job("", k.fed)
-	err = k.stager.Link(t.Context(), federation.Submission{Job: j, Payload: k.payload, Key: "fsub:test:30000001.3.abc"}, func(string) bool { return true })
-	if err == nil || !strings.Contains(err.Error(), "is not the one that was saved") {
-		t.Errorf("at home: %v", err)
+	notes, _, err := k.stager.Collect(k.Context(), j, a, federation.SiteJob{})
+	if err != nil || !strings.Contains(strings.Join(notes, "\n"), "it began with the one before") {
+		k.Errorf("%q, %v", notes, err)
 	}
 }

@@ -92,7 +92,7 @@ _fsub_ship() {
 _fsub_report() {
 	_fsub_ship "$1" out "$_fsub_out" || return 1
 	[ -z "$_fsub_err" ] || _fsub_ship "$1" err "$_fsub_err" || return 1
-	echo "out $(_fsub_sent out) err $(_fsub_sent err) run ${SLURM_RESTART_COUNT:-0} done ${2:--}" >"$_fsub_dir/state"
+	echo "out $(_fsub_sent out) err $(_fsub_sent err) run ${SLURM_RESTART_COUNT:-0} done ${2:--} keep ${_fsub_found:--}" >"$_fsub_dir/state"
 	$1 "$(_fsub_url state)" "$_fsub_dir/state"
 }
 
@@ -178,7 +178,8 @@ _fsub_fetch_copy() {
 # that was not told so, and the copy that counts must not be written over.
 _fsub_ask() {
 	_fsub_get "$(_fsub_url mark.get)" "$_fsub_dir/keep.mark" 2>"$_fsub_dir/keep.trouble" || return 1
-	read -r _fsub_w _fsub_slot _fsub_x _fsub_len_of _fsub_x _fsub_x _fsub_x _fsub_x _fsub_x _fsub_want _fsub_x _fsub_piece_of <"$_fsub_dir/keep.mark"
+	read -r _fsub_former <"$_fsub_dir/keep.mark"
+	read -r _fsub_w _fsub_slot _fsub_x <"$_fsub_dir/keep.mark"
 	[ "$_fsub_w" = slot ] || _fsub_slot=
 }
 
@@ -215,7 +216,10 @@ _fsub_save() {
 		return 1
 	fi
 	[ "$(PATH=$_fsub_bin cat "$_fsub_dir/keep.packed")" = 0 ] || return 1
-	echo "slot $_fsub_slot bytes $_fsub_len at $(PATH=$_fsub_bin date +%s) run ${SLURM_RESTART_COUNT:-0} sum $_fsub_got piece $_fsub_piece" >"$_fsub_dir/keep.mark"
+	{
+		echo "slot $_fsub_slot bytes $_fsub_len at $(PATH=$_fsub_bin date +%s) run ${SLURM_RESTART_COUNT:-0} sum $_fsub_got piece $_fsub_piece"
+		case $_fsub_former in slot*) echo "$_fsub_former" ;; esac # while it is not written over it stands in for the new one
+	} >"$_fsub_dir/keep.mark"
 	_fsub_put "$(_fsub_url mark.put)" "$_fsub_dir/keep.mark" 2>"$_fsub_dir/keep.trouble" || return 1
 	printf '%s\n' "$_fsub_is" >"$_fsub_dir/keep.sight"
 }
@@ -263,12 +267,12 @@ _fsub_gather() {
 	: >"$_fsub_dir/keep.gathered"
 }
 
-# _fsub_unpack puts a copy back.
+# _fsub_unpack unpacks a copy beside the job's directory. 3: it is not what was saved.
 _fsub_unpack() {
-	PATH=$_fsub_bin rm -f "$_fsub_dir/keep.gathered"
-	_fsub_hash_begin || return 1
+	PATH=$_fsub_bin rm -rf "$_fsub_dir/keep.gathered" "$_fsub_dir/keep.new"
+	PATH=$_fsub_bin mkdir "$_fsub_dir/keep.new" && _fsub_hash_begin || return 1
 	_fsub_fetch_copy | (
-		PATH=$_fsub_bin tar -xf - -C "$_fsub_dir/work" 2>"$_fsub_dir/keep.trouble"
+		PATH=$_fsub_bin tar -xf - -C "$_fsub_dir/keep.new" 2>"$_fsub_dir/keep.trouble"
 		_fsub_bad=$?
 		PATH=$_fsub_bin cat >/dev/null
 		exit $_fsub_bad
@@ -276,23 +280,70 @@ _fsub_unpack() {
 	_fsub_bad=$?
 	_fsub_hash_end
 	[ -e "$_fsub_dir/keep.gathered" ] || return 1
+	[ "$_fsub_got" = "$_fsub_want" ] || return 3
 	[ $_fsub_bad = 0 ] || PATH=$_fsub_bin tail -n 1 "$_fsub_dir/keep.trouble" >&2
 	return $_fsub_bad
 }
 
-# _fsub_restore puts the newest copy back: of an earlier run of this attempt, or of an earlier attempt. Nothing of it is run before it was checked.
+# _fsub_bring unpacks a copy so, and tries again for two minutes or so. 3: it is damaged, or some of it is missing, as two tries say.
+_fsub_bring() {
+	_fsub_times=0
+	for _fsub_pause in 1 2 4 8 16 30 60 0; do
+		_fsub_unpack 2>"$_fsub_dir/trouble" && return 0
+		case $?$(_fsub_trouble) in 3* | *' 404'* | *'missing: EOF') _fsub_times=$((_fsub_times + 1)) ;; esac
+		[ $_fsub_times -lt 2 ] || return 3
+		[ "$_fsub_pause" = 0 ] || PATH=$_fsub_bin sleep $_fsub_pause
+	done
+	return 1
+}
+
+# _fsub_place PATH... moves what was unpacked to where the job finds it.
+_fsub_place() {
+	cd "$_fsub_dir/keep.new" || return
+	for _fsub_p; do
+		[ -e "$_fsub_p" ] || [ -h "$_fsub_p" ] || continue
+		if [ -e "../work/$_fsub_p" ] || [ -h "../work/$_fsub_p" ]; then # the job's other files are there, too
+			PATH=$_fsub_bin tar -cf - -- "$_fsub_p" | PATH=$_fsub_bin tar -xf - -C ../work || return
+		else
+			PATH=$_fsub_bin mkdir -p "$(PATH=$_fsub_bin dirname "../work/$_fsub_p")" && PATH=$_fsub_bin mv "$_fsub_p" "../work/$_fsub_p" || return
+		fi
+	done
+}
+
+# _fsub_copies prints what there is, the newest first: how the names of its pieces begin, its length, its sum, and the length of a piece.
+_fsub_copies() {
+	while read -r _fsub_w _fsub_slot _fsub_x _fsub_len_of _fsub_x _fsub_x _fsub_x _fsub_x _fsub_x _fsub_want _fsub_x _fsub_piece_of; do
+		[ "$_fsub_w" != slot ] || echo "copy$_fsub_slot $_fsub_len_of $_fsub_want $_fsub_piece_of"
+	done <"$_fsub_dir/keep.mark"
+	for _fsub_copy in old older; do
+		_fsub_want=$(_fsub_url $_fsub_copy.sum) || return 0
+		echo "$_fsub_copy $(_fsub_url $_fsub_copy.bytes) $_fsub_want $(_fsub_url $_fsub_copy.piece)"
+	done
+}
+
+# _fsub_restore puts the newest whole copy back: of an earlier run of this attempt, or of an earlier attempt. Nothing of it is in the job's
+# directory before it was checked. If there are copies, but none is whole, the job does not start: the daemon holds it.
 _fsub_restore() {
 	[ $_fsub_every -gt 0 ] || return 0
 	_fsub_try _fsub_ask || _fsub_fail "keep: what was saved could not be asked for: $(PATH=$_fsub_bin tail -n 1 "$_fsub_dir/keep.trouble")"
-	if [ -n "$_fsub_slot" ]; then
-		_fsub_copy=copy$_fsub_slot
-	elif _fsub_want=$(_fsub_url old.sum); then
-		_fsub_copy=old _fsub_len_of=$(_fsub_url old.bytes) _fsub_piece_of=$(_fsub_url old.piece)
-	else
-		return 0
+	_fsub_copies >"$_fsub_dir/keep.copies"
+	[ -s "$_fsub_dir/keep.copies" ] || return 0
+	while read -r _fsub_copy _fsub_len_of _fsub_want _fsub_piece_of <&4; do
+		_fsub_bring
+		case $? in
+		0) break ;;
+		3) _fsub_found=older ;;
+		*) _fsub_fail "keep: what was saved could not be brought back: $(_fsub_trouble)" ;;
+		esac
+		_fsub_copy=
+	done 4<"$_fsub_dir/keep.copies"
+	if [ -z "$_fsub_copy" ]; then
+		_fsub_found=lost
+		_fsub_fail "keep: no copy of what was saved is whole: the script was not started"
 	fi
-	_fsub_try _fsub_unpack || _fsub_fail "keep: what was saved could not be brought back: $(_fsub_trouble)"
-	[ "$_fsub_got" = "$_fsub_want" ] || _fsub_fail "keep: the copy is not the one that was saved: somebody has changed it on the way"
+	[ -z "$_fsub_found" ] || _fsub_say "keep: the newest copy is damaged: the one before is used"
+	(_fsub_kept _fsub_place 2>"$_fsub_dir/trouble") || _fsub_fail "keep: what was saved could not be brought back: $(_fsub_trouble)"
+	PATH=$_fsub_bin rm -rf "$_fsub_dir/keep.new"
 	_fsub_sees=$(_fsub_kept _fsub_sight)
 	printf '%s\n' "$_fsub_sees" >"$_fsub_dir/keep.sight"
 }
@@ -395,7 +446,7 @@ _fsub_task=- # the variable may come from the job that submitted this one
 [ $_fsub_array = 0 ] || _fsub_task=$SLURM_ARRAY_TASK_ID
 _fsub_signals="HUP INT QUIT USR1 USR2 TERM ALRM"
 _fsub_out=$(PATH=$_fsub_bin readlink /proc/$$/fd/1)
-_fsub_err= _fsub_seen= _fsub_follower= _fsub_keeping=
+_fsub_err= _fsub_seen= _fsub_follower= _fsub_keeping= _fsub_found=
 [ $_fsub_two = 0 ] || _fsub_err=$(PATH=$_fsub_bin readlink /proc/$$/fd/2)
 _fsub_dir=$(PATH=$_fsub_bin mktemp -d "$_fsub_scratch/fsub-${SLURM_JOB_ID:-0}.XXXXXX") || {
 	_fsub_say "no directory for the job can be made in $_fsub_scratch of $(PATH=$_fsub_bin uname -n)"
