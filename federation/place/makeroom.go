@@ -247,6 +247,7 @@ func (s *roomSearch) settle(q *queued, p *takeover, saves decision.Dollars) *Roo
 	slices.SortFunc(p.victims, func(a, b int32) int { return cmp.Compare(p.there.jobs[a].job.ID, p.there.jobs[b].job.ID) })
 	for _, at := range p.victims {
 		v := &p.there.jobs[at]
+		s.look(v.job)
 		to, then, _ := s.free(v.job, v.move.left)
 		if to == nil {
 			return nil
