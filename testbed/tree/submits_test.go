@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,15 +107,19 @@ func TestSubmitLimitsAsSlurm(t *testing.T) {
 			mgr("user", limits("user", c.user), "name="+user, "account="+account)
 			mgr("account", limits("account", c.account), "name="+account)
 			mgr("qos", limits("qos", c.qos), "name="+qos)
+			// slurmdbd tells slurmctld of a limit after it has answered: on a busy machine the first jobs come before.
 			var its []string
-			for _, args := range c.submit {
-				its = append(its, said(p.site, append(append([]string{"sbatch", "-H", "-o/dev/null", "-D/tmp", "-t1", "-A", account}, args...), "--wrap", "true")...))
+			for try := 0; try < 10 && !slices.Equal(its, mine); try++ {
+				its = nil
+				for _, args := range c.submit {
+					its = append(its, said(p.site, append(append([]string{"sbatch", "-H", "-o/dev/null", "-D/tmp", "-t1", "-A", account}, args...), "--wrap", "true")...))
+				}
+				p.as("", "scancel", "-u", user)
+				p.eventually("no jobs", func() string { return p.as("", "squeue", "-h", "-u", user) })
 			}
-			p.as("", "scancel", "-u", user)
-			if a, b := strings.Join(its, "\n"), strings.Join(mine, "\n"); a != b {
-				t.Errorf("%s limit: at %s\n%s\n\nby the federation\n%s", c.name, p.site, a, b)
+			if !slices.Equal(its, mine) {
+				t.Errorf("%s limit: at %s\n%s\n\nby the federation\n%s", c.name, p.site, strings.Join(its, "\n"), strings.Join(mine, "\n"))
 			}
-			p.eventually("no jobs", func() string { return p.as("", "squeue", "-h", "-u", user) })
 		}
 	}
 }
