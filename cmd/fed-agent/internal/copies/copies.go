@@ -83,7 +83,7 @@ func (o *order) each(method string, do func(n int, length int64, address string)
 	for n := 0; left > 0; n++ {
 		name := fmt.Sprintf("%s.%d.%s", o.copy, n, method)
 		if addresses[name] == "" {
-			return fmt.Errorf("there is no address of %s", name)
+			return fmt.Errorf("no address for %s", name)
 		}
 		length := min(left, o.piece)
 		if err := do(n, length, addresses[name]); err != nil {
@@ -123,12 +123,11 @@ func (o *order) put(in *os.File) error {
 	}
 	h := hashed(in)
 	err = o.each("put", func(n int, length int64, address string) error {
-		piece := io.LimitReader(h, length)
 		if n < done {
-			_, err := io.Copy(io.Discard, piece)
+			_, err := io.CopyN(io.Discard, h, length)
 			return err
 		}
-		if err := o.send(address, length, piece); err != nil {
+		if err := o.send(address, length, io.LimitReader(h, length)); err != nil {
 			return err
 		}
 		return os.WriteFile(o.done, []byte(strconv.Itoa(n+1)+"\n"), 0o600)
