@@ -2,6 +2,7 @@ package blobs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -19,6 +20,8 @@ const (
 	// mostDirect is how many objects are written so at one time, since each takes two chunks of memory. Others go through the page cache.
 	mostDirect = 8
 )
+
+var errNotDirect = errors.New("the file cannot be written through the page cache any more")
 
 var direct = make(chan struct{}, mostDirect)
 
@@ -114,7 +117,7 @@ func (d *disk) write(w io.Writer, b []byte) error {
 		return nil
 	}
 	if !d.setDirect(false) { // the rest, or all of it: there are file systems that refuse only when it comes to writing
-		return err
+		return cmp.Or(err, errNotDirect)
 	}
 	_, err = w.Write(b[n:])
 	return err
