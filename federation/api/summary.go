@@ -61,6 +61,9 @@ func (s *jobPages) Summary(ctx context.Context, _ identity.Caller, q v1.SummaryQ
 	return out, nil
 }
 
+// arraysAtOnce is how many arrays are read at a time with all of their tasks, of which each may have many thousand.
+const arraysAtOnce = 50
+
 // countEnded adds to counts the jobs of the store that have ended. What an array still had of its tasks when it ended, and those that were cancelled before, are no jobs, but tasks.
 func (s *jobPages) countEnded(ctx context.Context, counts []queue.Count, by queue.By, choice *jobChoice) ([]queue.Count, error) {
 	sum := queue.SumOf(counts, by)
@@ -80,7 +83,7 @@ func (s *jobPages) countEnded(ctx context.Context, counts []queue.Count, by queu
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	for ask := (federation.JobQuery{Arrays: true, States: federation.EndStates, User: user, Limit: statesAtOnce}); ; {
+	for ask := (federation.JobQuery{Arrays: true, States: federation.EndStates, User: user, Limit: arraysAtOnce}); ; {
 		arrays, err := s.jobs.Store.Jobs(ctx, ask)
 		if err != nil {
 			return nil, answer.OfStore(err, answer.NoContact)
@@ -108,7 +111,7 @@ func (s *jobPages) countEnded(ctx context.Context, counts []queue.Count, by queu
 				add(l.Facts, 1, 0)
 			}
 		}
-		if len(arrays) < statesAtOnce {
+		if len(arrays) < arraysAtOnce {
 			return sum.List(), nil
 		}
 		ask.AfterID = arrays[len(arrays)-1].ID
