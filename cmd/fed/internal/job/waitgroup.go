@@ -19,8 +19,11 @@ import (
 // mostTold is how many jobs of a group that ended badly are told by name. A group may have hundreds of thousands.
 const mostTold = 100
 
-// countPause is for how long ends are gathered before the daemon is asked how many jobs of the group have not ended.
-const countPause = 200 * time.Millisecond
+// A count of a large group costs the daemon something: between counts the ends that are told are subtracted, and it is asked again when nothing seems to be left.
+const (
+	countPause = 200 * time.Millisecond // ends are gathered for so long before that
+	countEach  = 15 * time.Second       // it is asked again at the latest after an end: jobs may have joined the group
+)
 
 // groupWait is what is known of a group that is waited for: counts, and no jobs.
 type groupWait struct {
@@ -105,8 +108,8 @@ func (w *waiter) countLeft(ctx context.Context) error {
 func (w *waiter) followGroup(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	ends, counted := make(chan struct{}, 1), make(chan bool, 1)
-	go func() { counted <- w.countAfter(ctx, ends); stop() }()
+	ends, counted := make(chan int64, 1000), make(chan bool, 1)
+	go func() { counted <- w.countDown(ctx, ends); stop() }()
 	_, err := w.client.Events(ctx, w.from, func(e *v1.Event) error {
 		if e.Event != "end" {
 			return nil
@@ -119,8 +122,8 @@ func (w *waiter) followGroup(ctx context.Context) error {
 			return errDone
 		}
 		select {
-		case ends <- struct{}{}:
-		default:
+		case ends <- tasksEnded(e):
+		case <-ctx.Done():
 		}
 		return nil
 	})
@@ -131,24 +134,48 @@ func (w *waiter) followGroup(ctx context.Context) error {
 	return err
 }
 
-// countAfter counts what is left after each end, and reports whether that is nothing.
-func (w *waiter) countAfter(ctx context.Context, ends <-chan struct{}) bool {
+// tasksEnded is how many tasks an event tells of.
+func tasksEnded(e *v1.Event) int64 {
+	if set, err := federation.ReadTasks(e.Tasks); e.Tasks != "" && err == nil {
+		return int64(set.Len())
+	}
+	return 1
+}
+
+// countDown subtracts what ends, and reports whether the daemon counts nothing any more.
+func (w *waiter) countDown(ctx context.Context, ends <-chan int64) bool {
+	var due <-chan time.Time
 	for {
 		select {
-		case <-ends:
+		case n := <-ends:
+			if w.of.left -= n; w.of.left > 0 {
+				if due == nil {
+					due = time.After(countEach)
+				}
+				continue
+			}
+		case <-due:
 		case <-ctx.Done():
 			return false
 		}
-		for again := true; again; {
+		due = nil
+		for pause, asked := countPause, false; !asked; pause = min(2*pause, countEach) { // the reader of events notices a daemon that has gone away
 			select {
-			case <-time.After(countPause):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return false
 			}
-			again = w.countLeft(ctx) != nil // the reader of events notices a daemon that has gone away
-			if !again && w.of.left == 0 {
-				return true
+			for more := true; more; { // the count has them
+				select {
+				case <-ends:
+				default:
+					more = false
+				}
 			}
+			asked = w.countLeft(ctx) == nil
+		}
+		if w.of.left == 0 {
+			return true
 		}
 	}
 }
