@@ -80,7 +80,7 @@ func (c client) many(t *testing.T, where, bin string, jobs int, args string) tim
 	} else {
 		env = append(env, "PATH="+bin+":/usr/bin:/bin")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Minute)
 	defer cancel()
 	made := func() int {
 		all, _ := os.ReadDir(filepath.Join(dir, "out"))
