@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +23,46 @@ var sitePackages = []string{
 
 // buildRoot makes a root filesystem from the mirror and packs it into the cache.
 func (b *Bed) buildRoot(ctx context.Context, suite, packed string, say teller) error {
+	return b.build(ctx, suite, suite, say, []step{
+		{"Slurm and MariaDB", func(ctx context.Context, bl builder) error { return bl.install(ctx, sitePackages, siteScript) }},
+		{"packing", func(ctx context.Context, bl builder) error { return bl.pack(ctx, packed) }},
+	})
+}
+
+// Tree makes sure that the cache has a root filesystem of a Debian release with some packages, and returns its directory. It is for programs that this machine's release
+// does not have; no site runs in it.
+func (b *Bed) Tree(ctx context.Context, name, suite string, packages []string, w io.Writer) (string, error) {
+	dir := filepath.Join(b.opts.Cache, name+"-"+runtime.GOARCH)
+	unlock, err := lockFile(dir + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if thisBoot(dir) {
+		return dir, nil
+	}
+	say := newTeller(w)
+	if err := b.installHostPackages(ctx, say); err != nil {
+		return "", err
+	}
+	err = b.build(ctx, name, suite, say, []step{
+		{strings.Join(packages, ", "), func(ctx context.Context, bl builder) error { return bl.install(ctx, packages, "") }},
+		{"moving", func(_ context.Context, bl builder) error { return appear(bl.dir, dir) }},
+	})
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", dir, err)
+	}
+	return dir, nil
+}
+
+// step is a part of what makes a root filesystem.
+type step struct {
+	what string
+	do   func(context.Context, builder) error
+}
+
+// build makes the base system of a release, and takes the steps with it.
+func (b *Bed) build(ctx context.Context, name, suite string, say teller, steps []step) error {
 	if err := needSpace(b.opts.Cache, 2<<30); err != nil {
 		return err
 	}
@@ -32,7 +73,7 @@ func (b *Bed) buildRoot(ctx context.Context, suite, packed string, say teller) e
 			return err
 		}
 	}
-	work := filepath.Join(b.opts.Cache, "build-"+suite)
+	work := filepath.Join(b.opts.Cache, "build-"+name)
 	if err := os.RemoveAll(work); err != nil { // of a build that was killed
 		return err
 	}
@@ -40,7 +81,7 @@ func (b *Bed) buildRoot(ctx context.Context, suite, packed string, say teller) e
 		return err
 	}
 	defer os.RemoveAll(work)
-	logFile, err := os.Create(filepath.Join(b.opts.Cache, "build-"+suite+".log"))
+	logFile, err := os.Create(work + ".log")
 	if err != nil {
 		return err
 	}
@@ -50,17 +91,13 @@ func (b *Bed) buildRoot(ctx context.Context, suite, packed string, say teller) e
 	dump, _ := output(ctx, "apt-config", "dump")
 	bl.aptConf, bl.proxy = acquireOptions(dump)
 
-	say("%s: building the root filesystem from %s (log: %s)", suite, hidePassword(mirror), logFile.Name())
-	for _, step := range []struct {
-		what string
-		do   func(context.Context) error
-	}{
-		{"base system", bl.bootstrap}, {"Slurm and MariaDB", bl.install}, {"packing", func(ctx context.Context) error { return bl.pack(ctx, packed) }},
-	} {
-		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.what, err)
+	say("%s: building the root filesystem from %s (log: %s)", name, hidePassword(mirror), logFile.Name())
+	base := step{"base system", func(ctx context.Context, bl builder) error { return bl.bootstrap(ctx) }}
+	for _, s := range append([]step{base}, steps...) {
+		if err := s.do(ctx, bl); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
 		}
-		say("%s: %s done after %.0f s", suite, step.what, time.Since(begun).Seconds())
+		say("%s: %s done after %.0f s", name, s.what, time.Since(begun).Seconds())
 	}
 	return nil
 }
@@ -91,8 +128,15 @@ func (bl builder) bootstrap(ctx context.Context) error {
 	return fmt.Errorf("the mirror %s does not answer or has no %s (name another with --mirror): %w", hidePassword(bl.mirror), bl.suite, err)
 }
 
-// install adds Slurm and MariaDB, and removes what a site does not need.
-func (bl builder) install(ctx context.Context) error {
+// siteScript prepares what each site of a root filesystem d would have to do.
+const siteScript = `mkdir -p $d/run/mysqld
+chroot $d mariadb-install-db --no-defaults --user=mysql --datadir=` + dbTemplate + ` --auth-root-authentication-method=normal --skip-test-db --innodb-log-file-size=8M
+chroot $d slurmctld -V | sed 's/^[^ ]* //' > $d/` + versionFile + `
+rm -rf $d/var/lib/mysql/*
+`
+
+// install adds packages, runs a script of bash that knows the root filesystem as d, and removes what nobody needs there.
+func (bl builder) install(ctx context.Context, packages []string, then string) error {
 	conf := append(append([]string{}, bl.aptConf...), `Acquire::Retries "3";`, `Acquire::Check-Valid-Until "false";`, `APT::Install-Recommends "false";`, `Dpkg::Use-Pty "false";`, "")
 	for _, f := range []struct {
 		path, text string
@@ -118,12 +162,9 @@ echo "127.0.0.1 localhost" >> $d/etc/hosts # the machine may have no hosts file
 try() { "$@" || { sleep 3; "$@"; } || { sleep 10; "$@"; }; }
 try chroot $d apt-get -q update
 try chroot $d apt-get -q -y install "$@"
-mkdir -p $d/run/mysqld
-chroot $d mariadb-install-db --no-defaults --user=mysql --datadir=` + dbTemplate + ` --auth-root-authentication-method=normal --skip-test-db --innodb-log-file-size=8M
-chroot $d slurmctld -V | sed 's/^[^ ]* //' > $d/` + versionFile + `
-rm -rf $d/var/lib/apt/lists/* $d/var/cache/apt/* $d/var/lib/mysql/* $d/etc/apt/apt.conf.d/99fsub-bed
+` + then + `rm -rf $d/var/lib/apt/lists/* $d/var/cache/apt/* $d/etc/apt/apt.conf.d/99fsub-bed
 : > $d/etc/resolv.conf; echo "127.0.0.1 localhost" > $d/etc/hosts; umount $d/proc`
-	return bl.run(ctx, append([]string{"bash", "-c", script, "install", bl.dir}, sitePackages...)...)
+	return bl.run(ctx, append([]string{"bash", "-c", script, "install", bl.dir}, packages...)...)
 }
 
 // copyFromHost copies a file if the host has it.

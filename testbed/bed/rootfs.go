@@ -132,6 +132,11 @@ func unpack(ctx context.Context, packed, dir string) error {
 		os.RemoveAll(tmp)
 		return err
 	}
+	return appear(tmp, dir)
+}
+
+// appear gives a whole root filesystem its name.
+func appear(tmp, dir string) error {
 	if err := errors.Join(os.RemoveAll(dir+".boot"), os.RemoveAll(dir)); err != nil {
 		return err
 	}

@@ -71,8 +71,8 @@ func TestManyTasks(t *testing.T) {
 	if err := os.WriteFile(rest+"/key", []byte(key), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := startDaemonOver(t, fmt.Sprintf("sites: [{name: sim, url: \"unix:%s/rest\", key_file: %[1]s/key, no_associations: true}]\n", rest), 1)
-	v := newVenv(t, interpreters(t)[0], wheel)
+	d := startDaemonOver(t, fmt.Sprintf("sites: [{name: sim, url: \"unix:%s/rest\", key_file: %[1]s/key, no_associations: true}]\n", rest), 1, own(t))
+	v := newVenv(t, own(t), wheel)
 	out, err := v.run(dir, d.environment(), "-c", many, tasks, kills)
 	if t.Logf("%s", out); err != nil {
 		t.Error(err)

@@ -23,13 +23,11 @@ const source = "../../python"
 // TestClient runs the client's own tests with each Python, on the wheel as it is installed.
 func TestClient(t *testing.T) {
 	wheel := built(t, "*client*.whl")
-	for _, p := range interpreters(t) {
-		t.Run(p.version, func(t *testing.T) {
-			if p.path == "" {
-				t.Skipf("SKIPPED: there is no Python %s", p.version)
-			}
+	for version := range pythons {
+		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			d := startDaemon(t)
+			p := interpreterOf(t, version)
+			d := startDaemon(t, p)
 			v := newVenv(t, p, wheel+"[callable]", "pytest")
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(source+"/tests")); err != nil {
@@ -65,8 +63,8 @@ func TestPlugins(t *testing.T) {
 			}
 			t.Parallel()
 			plugin := built(t, strings.TrimSuffix(name, "_upstream")+"*.whl")
-			d := startDaemon(t)
-			v := newVenv(t, interpreters(t)[0], append(c.packages, client, plugin, "pytest")...)
+			d := startDaemon(t, own(t))
+			v := newVenv(t, own(t), append(c.packages, client, plugin, "pytest")...)
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(c.tests)); err != nil {
 				t.Fatal(err)
@@ -90,7 +88,7 @@ func unless(met bool, why string) string {
 func TestSdist(t *testing.T) {
 	t.Parallel()
 	sdist := built(t, "*client*.tar.gz")
-	p := interpreters(t)[0]
+	p := own(t)
 	v := newVenv(t, p, sdist)
 	out, err := v.run(t.TempDir(), nil, "-c", "import fsub_client, importlib.metadata as m; print(fsub_client.Client, sorted(d.name for d in m.distributions()))")
 	if want := "<class 'fsub_client._client.Client'> ['fsub-client', 'pip', 'setuptools']"; err != nil || strings.TrimSpace(strings.Replace(string(out), "'pip']", "'pip', 'setuptools']", 1)) != want {
@@ -101,7 +99,7 @@ func TestSdist(t *testing.T) {
 // TestTypes: mypy and pyright find nothing, for the oldest Python, and with FSUB_FULL for the newest.
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	p := interpreters(t)[0]
+	p := own(t)
 	v := newVenv(t, p, built(t, "*client*.whl")+"[callable]", "mypy", "pytest", "pyright[nodejs]")
 	versions := []string{"3.10"} // the oldest that mypy still knows
 	if os.Getenv("FSUB_FULL") != "" {
@@ -122,12 +120,12 @@ func TestTypes(t *testing.T) {
 
 // TestModels: the client's models are those of the daemon's document.
 func TestModels(t *testing.T) {
-	d := startDaemon(t)
+	d := startDaemon(t, own(t))
 	document, err := exec.Command("curl", "-sf", "--unix-socket", d.socket, "http://fsub/fed/v1/openapi.json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(interpreters(t)[0].path, source+"/tools/models.py")
+	cmd := exec.Command(own(t).path, source+"/tools/models.py")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(document), os.Stderr
 	want, err := cmd.Output()
 	if err != nil {
@@ -149,7 +147,7 @@ func TestConformance(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
 		t.Skip("SKIPPED: takes minutes: with FSUB_FULL=1")
 	}
-	d := startDaemon(t)
+	d := startDaemon(t, own(t))
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", d.socket)
 	}
@@ -158,7 +156,7 @@ func TestConformance(t *testing.T) {
 		Transport: &http.Transport{DialContext: dial, DisableCompression: true},
 	})
 	defer server.Close()
-	v := newVenv(t, interpreters(t)[0], "schemathesis==4.32.5")
+	v := newVenv(t, own(t), "schemathesis==4.32.5")
 	args := []string{"-m", "schemathesis.cli", "run", server.URL + "/fed/v1/openapi.json", "--url", server.URL, "--max-examples", "15", "--phases", "fuzzing,coverage", "--request-timeout", "20",
 		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"}
 	for _, which := range [][]string{
@@ -175,8 +173,8 @@ func TestConformance(t *testing.T) {
 // TestDocs runs the programs of the pages, those of one page in one directory, with the scripts that stand there.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	v := newVenv(t, interpreters(t)[0], built(t, "*client*.whl")+"[callable]")
-	d := startDaemon(t)
+	v := newVenv(t, own(t), built(t, "*client*.whl")+"[callable]")
+	d := startDaemon(t, own(t))
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"fsub/testbed/bed"
 	"fsub/testbed/program"
 )
 
@@ -37,6 +40,7 @@ func TestMain(m *testing.M) {
 // daemon is a fed serve that is started again whenever it is killed.
 type daemon struct {
 	t             testing.TB
+	of            interpreter // whose view it shares: a function that is sent runs with the same Python
 	dir, socket   string
 	server, token string
 
@@ -47,20 +51,20 @@ type daemon struct {
 }
 
 // startDaemon starts a daemon over two sites of this machine: near sees all directories, far none.
-func startDaemon(t testing.TB) *daemon {
+func startDaemon(t testing.TB, p interpreter) *daemon {
 	t.Helper()
 	const site = "  - {name: %s, kind: local, %s local: {nodes: 2, cpus: 4, mem_mib: 4000, network: host, price: %v}}\n"
-	return startDaemonOver(t, "sites:\n"+fmt.Sprintf(site, "near", "", 1)+fmt.Sprintf(site, "far", "filesystems: none,", 2), 2)
+	return startDaemonOver(t, "sites:\n"+fmt.Sprintf(site, "near", "", 1)+fmt.Sprintf(site, "far", "filesystems: none,", 2), 2, p)
 }
 
-// startDaemonOver starts a daemon over n sites.
-func startDaemonOver(t testing.TB, sites string, n int) *daemon {
+// startDaemonOver starts a daemon over n sites, which sees what a Python sees.
+func startDaemonOver(t testing.TB, sites string, n int, p interpreter) *daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fpy") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{t: t, dir: dir, socket: dir + "/fsub.sock", done: make(chan struct{})}
+	d := &daemon{t: t, of: p, dir: dir, socket: dir + "/fsub.sock", done: make(chan struct{})}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	text := fmt.Sprintf("socket: %s\nstate_dir: %s/state\nremote: {listen: %q}\nblobs: {url: \"file://%s/blobs\", listen: %[5]q, public_url: \"http://%[5]s\"}\n", d.socket, dir, port(t), dir, port(t)) + sites
 	if err := os.WriteFile(dir+"/fed.yaml", []byte(text), 0o600); err != nil {
@@ -92,7 +96,7 @@ func port(t testing.TB) string {
 }
 
 func (d *daemon) fed(args ...string) *exec.Cmd {
-	cmd := exec.Command(bin+"/fed", args...)
+	cmd := d.of.command(append([]string{bin + "/fed"}, args...)...)
 	cmd.Env = append(os.Environ(), "FSUB_SOCKET="+d.socket, "HOME="+d.dir)
 	return cmd
 }
@@ -186,24 +190,60 @@ func missing(t testing.TB, format string, args ...any) {
 	t.Skipf("SKIPPED: "+format, args...)
 }
 
-// interpreter is a Python of this machine; without a path there is none of that version.
-type interpreter struct{ version, path string }
+// interpreter is a Python.
+type interpreter struct {
+	path   string
+	inside []string // what its commands begin with
+}
 
-// interpreters are this machine's own Python, then the oldest that the client supports and the newest.
-func interpreters(t testing.TB) []interpreter {
+// own is this machine's own Python.
+func own(t testing.TB) interpreter {
 	t.Helper()
-	own, err := exec.LookPath("/usr/bin/python3")
+	path, err := exec.LookPath("/usr/bin/python3")
 	if err != nil {
 		missing(t, "there is no /usr/bin/python3")
 	}
-	all := []interpreter{{"own", own}}
-	for _, version := range []string{"3.9", "3.14"} {
-		all = append(all, interpreter{version, find(version)})
+	return interpreter{path: path}
+}
+
+// pythons are this machine's own, the oldest that the client supports and the newest, and the Debian release that has it.
+var pythons = map[string]string{"own": "", "3.9": "", "3.14": "forky"}
+
+// interpreterOf is a Python of this machine, or of the Debian release that has it.
+func interpreterOf(t testing.TB, version string) interpreter {
+	t.Helper()
+	if version == "own" {
+		return own(t)
 	}
-	if newest := find("3.13"); all[2].path == "" && newest != "" {
-		all = append(all, interpreter{"3.13", newest})
+	path := find(version)
+	if path == "" && pythons[version] == "" {
+		t.Skipf("SKIPPED: this machine has no Python %s, nor has a Debian release of today", version)
 	}
-	return all
+	if path == "" {
+		return borrow(t, version, pythons[version])
+	}
+	return interpreter{path: path}
+}
+
+// borrow has the Python of another Debian release: it sees that release's /usr, and else this machine. Only root can.
+func borrow(t testing.TB, version, suite string) interpreter {
+	t.Helper()
+	b, err := bed.New(bed.Options{})
+	if err != nil {
+		t.Skipf("SKIPPED: this machine has no Python %s, and: %v", version, err)
+	}
+	var said bytes.Buffer
+	root, err := b.Tree(t.Context(), "python-"+suite, suite, []string{"python3-venv"}, &said)
+	if err != nil {
+		missing(t, "Python %s of Debian %s cannot be had now: %v\n%s", version, suite, err, &said)
+	}
+	return interpreter{"/usr/bin/python" + version, []string{"unshare", "-m", "sh", "-c", `mount --bind "$0" /usr && exec "$@"`, root + "/usr"}}
+}
+
+// command is one of this Python, or of another program that this Python's machine sees.
+func (p *interpreter) command(args ...string) *exec.Cmd {
+	args = slices.Concat(p.inside, args)
+	return exec.Command(args[0], args[1:]...)
 }
 
 // find finds a Python in PATH, or among those of pyenv.
@@ -223,17 +263,20 @@ func find(version string) string {
 }
 
 // venv is a virtual environment.
-type venv struct{ python string }
+type venv struct {
+	python string
+	of     interpreter
+}
 
 // newVenv makes a clean virtual environment with packages.
 func newVenv(t testing.TB, p interpreter, packages ...string) venv {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "venv")
-	if out, err := exec.Command(p.path, "-m", "venv", dir).CombinedOutput(); err != nil {
+	if out, err := p.command(p.path, "-m", "venv", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%s -m venv: %v\n%s", p.path, err, out)
 	}
-	v := venv{dir + "/bin/python"}
-	if out, err := exec.Command(v.python, append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check"}, packages...)...).CombinedOutput(); err != nil {
+	v := venv{dir + "/bin/python", p}
+	if out, err := p.command(append([]string{v.python, "-m", "pip", "install", "-q", "--disable-pip-version-check"}, packages...)...).CombinedOutput(); err != nil {
 		if strings.Contains(string(out), "Could not find a version") || strings.Contains(string(out), "Connection") {
 			missing(t, "%s cannot be had now: %s", strings.Join(packages, ", "), out)
 		}
@@ -244,7 +287,7 @@ func newVenv(t testing.TB, p interpreter, packages ...string) venv {
 
 // run runs Python in dir.
 func (v venv) run(dir string, env []string, args ...string) ([]byte, error) {
-	cmd := exec.Command(v.python, args...)
+	cmd := v.of.command(append([]string{v.python}, args...)...)
 	cmd.Dir = dir
 	for _, e := range os.Environ() {
 		if name, _, _ := strings.Cut(e, "="); !strings.HasPrefix(name, "FSUB") && !strings.HasPrefix(name, "PYTHON") {
