@@ -215,8 +215,8 @@ type Reservation struct {
 	Users      []string
 	Accounts   []string
 	Maint      bool
-	// For is the job for which this federation has made it. Placement reserves the nodes itself, so that it does not keep other jobs of ours away. 0: others have made it.
-	For JobID
+	// For is the job for which this federation has made it. Placement reserves the nodes itself, so that it does not keep other jobs of ours away. Zero: others have made it.
+	For decision.Promised
 }
 
 // Associations tells who may run at a site: user name to the accounts of that user there. The first is the default one.

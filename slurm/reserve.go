@@ -90,8 +90,11 @@ func (rs *reserver) ask(ctx context.Context, r request) error {
 	if err := rs.c.do(ctx, r, &a); err != nil {
 		return err
 	}
-	if len(a.Errors) == 0 {
+	switch {
+	case len(a.Errors) == 0:
 		return nil
+	case a.Errors[0].Number == -1: // "Unspecified error": so 26.05 refuses a user whom it does not know
+		return slurmError(federation.ErrDenied, a.Errors[0], "")
 	}
 	return changeRefusal(a.Errors[0], wire.ErrReservation)
 }

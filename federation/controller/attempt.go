@@ -49,7 +49,7 @@ func (at *attempts) bind(j *job, d decision.Decision) {
 	now := at.now().UTC()
 	number := j.Attempt + 1
 	at.claimed = max(at.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
-	d.Claim, d.Place = at.claimed, at.promises.placeOf(j.ID, o.Site)
+	d.Claim, d.Place = at.claimed, at.promises.placeOf(promisedTo(&j.Job), o.Site)
 	if j.att != nil && j.att.Site != o.Site {
 		j.try().older = nil
 	}

@@ -14,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/action"
+	"fsub/federation/driver"
 	"fsub/federation/fairshare"
 	"fsub/federation/journal"
 	"fsub/federation/place"
@@ -179,6 +180,7 @@ func benchRound(b *testing.B, jobs, groups int, critical *bool) {
 		t.clock = t.clock.Add(10 * time.Second)
 		return nil
 	})
+	t.promises()
 	b.Run("tried", func(b *testing.B) { // when and where one more would start
 		for n := 0; b.Loop(); n++ {
 			j := t.newJob(n)
@@ -187,6 +189,48 @@ func benchRound(b *testing.B, jobs, groups int, critical *bool) {
 			}
 		}
 	})
+}
+
+// nothingReserved is a site that says yes to all reservations.
+type nothingReserved struct{}
+
+func (nothingReserved) Reserve(context.Context, driver.Promise) error { return nil }
+func (nothingReserved) Unreserve(context.Context, string) error       { return nil }
+
+// promises measures what it costs in each round, and with each plan, that all sites hold the places of gangs.
+func (t *benchTable) promises() {
+	ps := t.ctl.promises
+	for _, s := range t.ctl.sites.all {
+		s.promises, s.can.Reserve = true, nothingReserved{}
+	}
+	t.plan()
+	t.rounds(3)
+	n := 0
+	for _, p := range ps.of {
+		for _, h := range p.there {
+			if h.Name != "" {
+				n++
+			}
+		}
+	}
+	for what, do := range map[string]func(){
+		"promises/round": func() { ps.reconcile(); ps.due(func(time.Time) {}) },
+		"promises/plan":  func() { ps.planned(t.ctl.queue.world) },
+	} {
+		t.Run(what, func(b *testing.B) {
+			for b.Loop() {
+				do()
+			}
+			b.ReportMetric(float64(n), "reservations")
+		})
+	}
+	if n == 0 || len(t.ctl.calls.decided) > 0 {
+		t.Fatalf("%d reservations, and %d calls that nobody needs", n, len(t.ctl.calls.decided))
+	}
+	for _, s := range t.ctl.sites.all {
+		s.promises, s.can.Reserve = false, nil
+	}
+	clear(ps.of)
 }
 
 // fairShare has ten users in each account, who have used nothing to much.

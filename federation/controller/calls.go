@@ -338,7 +338,7 @@ func jobOf(kind any) federation.JobID {
 	case answered:
 		return k.job
 	case promiseKept:
-		return k.job
+		return k.of.Of()
 	case found:
 		return k.job
 	}

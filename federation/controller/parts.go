@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/lifecycle"
 	"fsub/federation/place"
 )
@@ -106,7 +107,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		looks: p.rules, nodes: p.nodes, wanted: v.wanted, came: make(chan struct{}, 1)}
 	p.watch.addSites(cfg.Sites)
 	p.promises = &promises{federation: cfg.Federation, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls,
-		places: map[federation.JobID]place.Place{}, of: map[federation.SiteName]*sitePromises{}}
+		arrays: p.arrays, places: map[federation.SiteName]map[decision.Promised]place.Place{}, of: map[federation.SiteName]*sitePromises{}}
 	p.standings = &standings{now: now, log: log, store: store, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, upkeep: p.upkeep, life: life,
 		watch: p.watch, stageOut: p.stageOut, promises: p.promises, by: map[federation.SiteName]federation.SiteRecord{}, away: map[federation.SiteName]*site{}, asked: map[jobAt]bool{}}
 

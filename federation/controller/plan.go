@@ -85,6 +85,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // decide carries one decision of a plan out.
 func (pl *planner) decide(d *decision.Decision) {
 	if o := pl.arrays.offered[d.Job]; o != nil {

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,6 +23,11 @@ const (
 	promiseFor  = 15 * time.Minute // how long a reservation is, at most; while its job waits there it is extended
 	promiseIdle = 5 * time.Minute  // the site removes it when it has begun and no job has been in it, or has waited for it, for so long
 	promiseMost = time.Hour        // after its begin it is not extended any more
+	promiseOver = time.Minute      // it ends so soon when its job has started
+
+	// promiseMargin is how long after the planned start it begins, at most. What the plan lets run until then starts at the site a little later than planned: it would run into the reservation, could
+	// never start, and keep the gang waiting with it, whose start is planned for when that is over.
+	promiseMargin = 2 * time.Minute
 
 	promiseSlack = 30 * time.Second // a begin that is off by less is not changed
 	promiseEach  = 10 * time.Second // between two calls about one of them
@@ -40,16 +44,20 @@ type promises struct {
 	jobs       *jobTable
 	batch      *pendingBatch
 	calls      *calls
-	places     map[federation.JobID]place.Place // of the newest plan
+	arrays     *arrays
+	places     map[federation.SiteName]map[decision.Promised]place.Place // of the newest plan
 	of         map[federation.SiteName]*sitePromises
 }
 
 // sitePromises are the reservations at one site.
 type sitePromises struct {
-	there   map[federation.JobID]*promised
-	seen    time.Time // when the look began that is known of
-	retry   time.Time // none is asked for before
-	refused string    // why the site makes none
+	there   map[decision.Promised]*promised
+	planned bool                 // a plan was made since it answers: before, no place that is kept there is known to be given up
+	seen    time.Time            // when the look began that is known of
+	retry   time.Time            // none is asked for before
+	refused string               // why the site makes none
+	made    bool                 // it has made some
+	denied  map[string]time.Time // none is asked for these users before
 }
 
 // promised is a reservation that the site has, is asked for, or has refused.
@@ -65,7 +73,7 @@ type promised struct {
 
 // promiseKept is the end of a call about a reservation.
 type promiseKept struct {
-	job     federation.JobID
+	of      decision.Promised
 	promise driver.Promise
 	removed bool
 	err     error
@@ -74,21 +82,10 @@ type promiseKept struct {
 func (ps *promises) at(s *site) *sitePromises {
 	p := ps.of[s.Name]
 	if p == nil {
-		p = &sitePromises{there: map[federation.JobID]*promised{}}
+		p = &sitePromises{there: map[decision.Promised]*promised{}, denied: map[string]time.Time{}}
 		ps.of[s.Name] = p
 	}
 	return p
-}
-
-// planned takes in what a plan keeps for gangs; nil: nothing.
-func (ps *promises) planned(w *place.World) {
-	clear(ps.places)
-	if w == nil {
-		return
-	}
-	for p := range place.Places(w) {
-		ps.places[p.Job] = p
-	}
 }
 
 // reconcile brings the reservations at the sites to what is wanted there.
@@ -100,7 +97,11 @@ func (ps *promises) reconcile() {
 		}
 		p := ps.at(s)
 		p.look(s)
-		if !s.Answering || s.breaker.open || now.Before(p.retry) {
+		if !s.Answering || s.breaker.open {
+			p.planned = false
+			continue
+		}
+		if !p.planned || now.Before(p.retry) {
 			continue
 		}
 		subject{site: s.Name}.do(func() { ps.mend(s, p, now) })
@@ -113,28 +114,25 @@ func (p *sitePromises) look(s *site) {
 		return
 	}
 	p.seen = s.SeenAt
-	shown := map[federation.JobID]bool{}
+	shown := map[decision.Promised]bool{}
 	for i := range s.Seen.Reservations {
 		r := &s.Seen.Reservations[i]
-		if r.For == 0 {
+		if r.For.Of() == 0 {
 			continue
 		}
 		shown[r.For] = true
 		h := p.there[r.For]
 		if h == nil {
-			h = &promised{}
+			h = &promised{told: true}
 			p.there[r.For] = h
 		}
 		if !h.busy && s.SeenAt.After(h.changed) {
 			h.Promise = driver.Promise{Name: r.Name, Nodes: r.Nodes, Start: r.Start, End: r.End}
 		}
 	}
-	for id, h := range p.there {
-		if !shown[id] && !h.busy && s.SeenAt.After(h.changed) {
+	for of, h := range p.there {
+		if !shown[of] && !h.busy && s.SeenAt.After(h.changed) {
 			h.Promise = driver.Promise{}
-			if s.SeenAt.After(h.retry) {
-				delete(p.there, id)
-			}
 		}
 	}
 }
@@ -142,84 +140,56 @@ func (p *sitePromises) look(s *site) {
 // mend makes the calls about one site's reservations that are due. What is not wanted any more goes first: it may be in the way of the others.
 func (ps *promises) mend(s *site, p *sitePromises, now time.Time) {
 	want, waits := ps.wanted(s, p, now), false
-	for _, id := range slices.Sorted(maps.Keys(p.there)) {
-		h := p.there[id]
-		if _, keep := want[id]; keep || h.Name == "" {
+	for _, of := range inOrder(p.there) {
+		h := p.there[of]
+		if _, keep := want[of]; keep {
+			continue
+		}
+		if h.Name == "" {
+			if !h.busy && s.SeenAt.After(h.retry) {
+				delete(p.there, of)
+			}
 			continue
 		}
 		waits = waits || h.busy || h.fails == 0
 		if !h.busy && !now.Before(h.retry) {
-			ps.ask(s, h, promiseKept{job: id, promise: h.Promise, removed: true})
+			ps.ask(s, h, promiseKept{of: of, promise: h.Promise, removed: true})
 		}
 	}
 	if waits {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(want)) {
-		h := p.there[id]
+	for _, of := range inOrder(want) {
+		h, w := p.there[of], want[of]
 		if h == nil {
 			h = &promised{}
-			p.there[id] = h
+			p.there[of] = h
 		}
-		if h.busy || now.Before(h.retry) {
+		if h.busy || now.Before(h.retry) || now.Before(p.denied[w.User]) {
 			continue
 		}
-		w := want[id]
 		switch begun := h.Name != "" && !h.Start.After(now); {
-		case h.Name != "" && h.holds(&w):
-		case begun && (w.Start.After(now.Add(promiseSlack)) || !sameNodes(h.Nodes, w.Nodes)): // the site does not let us change that any more
-			ps.ask(s, h, promiseKept{job: id, promise: h.Promise, removed: true})
+		case h.Name != "" && h.holds(&w, now):
+		case begun && (w.Start.After(now.Add(promiseMargin+promiseSlack)) || !sameNodes(h.Nodes, w.Nodes)): // the site does not let us change that any more
+			ps.ask(s, h, promiseKept{of: of, promise: h.Promise, removed: true})
 		default:
 			if begun {
 				w.Start = time.Time{}
 			}
-			ps.ask(s, h, promiseKept{job: id, promise: w})
+			ps.ask(s, h, promiseKept{of: of, promise: w})
 		}
 	}
 }
 
-// holds reports whether a reservation is near enough to what is wanted.
-func (h *promised) holds(w *driver.Promise) bool {
-	return h.Start.Sub(w.Start).Abs() <= promiseSlack && w.End.Sub(h.End) <= promiseFor/3 && sameNodes(h.Nodes, w.Nodes)
+// holds reports whether a reservation is near enough to what is wanted. When it has begun, its begin stays as it is.
+func (h *promised) holds(w *driver.Promise, now time.Time) bool {
+	late, long := h.Start.Sub(w.Start), max(0, w.End.Sub(later(w.Start, now)))
+	begins := late >= -promiseMargin && late <= promiseSlack || !h.Start.After(now) && !w.Start.After(now.Add(promiseMargin+promiseSlack))
+	return begins && w.End.Sub(h.End).Abs() <= long/3 && sameNodes(h.Nodes, w.Nodes)
 }
 
 func sameNodes(a, b []string) bool {
 	return len(a) == len(b) && slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// wanted are the reservations that a site is to have: of gangs for which the newest plan keeps a place, and of jobs that wait there in one. One whose job runs cannot be removed.
-func (ps *promises) wanted(s *site, p *sitePromises, now time.Time) map[federation.JobID]driver.Promise {
-	want := map[federation.JobID]driver.Promise{}
-	for id, h := range p.there {
-		j := ps.jobs.Of(id)
-		if j == nil || !j.live() || j.att.Site != s.Name || j.att.Decision.Place == nil || h.Name == "" {
-			continue
-		}
-		w := h.Promise
-		w.User, w.Idle = s.user(&j.Job).Name, promiseIdle
-		if waits := j.att.State == federation.AttemptIntended || j.att.State == federation.AttemptSubmitted; waits && now.Sub(w.Start) < promiseMost && w.Start.Before(now) {
-			w.End = later(w.End, now.Add(promiseFor))
-		}
-		want[id] = w
-	}
-	if !s.promises || s.State != federation.FedActive || !s.Lost.IsZero() {
-		return want
-	}
-	for id, at := range ps.places {
-		j := ps.jobs.Of(id)
-		if at.Site != s.Name || j == nil || !j.queued || j.live() || j.State != federation.Pending || j.Cancel || j.Spec.Reservation != "" {
-			continue
-		}
-		if h := p.there[id]; at.Shared && (h == nil || h.Name == "") { // it would pass by those who wait there already
-			continue
-		}
-		long := promiseFor
-		if at.Limit > 0 {
-			long = min(long, at.Limit)
-		}
-		want[id] = driver.Promise{Name: driver.PromiseName(ps.federation, id), User: s.user(&j.Job).Name, Nodes: at.Nodes, Start: at.Start, End: at.Start.Add(long), Idle: promiseIdle}
-	}
-	return want
 }
 
 // ask makes one call, after the round's commit.
@@ -240,7 +210,7 @@ func (ps *promises) ask(s *site, h *promised, v promiseKept) {
 // take takes in what the site said.
 func (ps *promises) take(s *site, v promiseKept) {
 	p, now := ps.at(s), ps.now()
-	h, j := p.there[v.job], ps.jobs.Of(v.job)
+	h, j := p.there[v.of], ps.jobOf(v.of)
 	if h == nil {
 		return
 	}
@@ -250,11 +220,15 @@ func (ps *promises) take(s *site, v promiseKept) {
 		return
 	}
 	h.fails, h.trouble, p.refused = 0, "", ""
+	if !v.removed {
+		p.made = true
+		delete(p.denied, v.promise.User)
+	}
 	if v.removed {
 		h.Promise, h.told = driver.Promise{}, false
-		ps.log.Info("reservation removed", "job", v.job, "site", s.Name, "reservation", v.promise.Name)
+		ps.log.Info("reservation removed", "job", v.of, "site", s.Name, "reservation", v.promise.Name)
 		if j != nil && !j.live() {
-			ps.batch.eventf(j, "%s does not hold its place any more: reservation %s is removed", s.Name, v.promise.Name)
+			ps.batch.eventf(j, "%s does not hold %s any more: reservation %s is removed", s.Name, placeText(j, v.of), v.promise.Name)
 		}
 		return
 	}
@@ -264,9 +238,20 @@ func (ps *promises) take(s *site, v promiseKept) {
 	h.Promise = v.promise
 	if !h.told && j != nil {
 		h.told = true
-		ps.batch.eventf(j, "%s holds its place: reservation %s of %s from %s", s.Name, v.promise.Name, hostlist.Compress(v.promise.Nodes), v.promise.Start.UTC().Format(time.RFC3339))
+		ps.batch.eventf(j, "%s holds %s: reservation %s of %s from %s", s.Name, placeText(j, v.of), v.promise.Name, hostlist.Compress(v.promise.Nodes), v.promise.Start.UTC().Format(time.RFC3339))
 	}
-	ps.log.Info("reservation made", "job", v.job, "site", s.Name, "reservation", v.promise.Name, "start", v.promise.Start, "end", v.promise.End)
+	ps.log.Info("reservation made", "job", v.of, "site", s.Name, "reservation", v.promise.Name, "start", v.promise.Start, "end", v.promise.End)
+}
+
+// deny notes that a site has refused a call. It reports whether that is the site's word on all of them: slurmctld says "Invalid user id" both of a caller who may make none and of a user whom it does
+// not know.
+func (p *sitePromises) deny(v promiseKept, now time.Time) (all bool) {
+	if v.removed || errors.Is(v.err, federation.ErrInvalid) {
+		return true
+	}
+	maps.DeleteFunc(p.denied, func(_ string, until time.Time) bool { return !now.Before(until) })
+	p.denied[v.promise.User] = now.Add(promiseLater)
+	return !p.made && len(p.denied) > 1
 }
 
 // failed takes in that a call about a reservation has failed.
@@ -277,47 +262,24 @@ func (ps *promises) failed(s *site, p *sitePromises, h *promised, v promiseKept)
 	text := v.err.Error()
 	switch {
 	case errors.Is(v.err, federation.ErrInvalid), errors.Is(v.err, federation.ErrDenied):
-		p.retry = now.Add(promiseLater)
+		if p.deny(v, now) {
+			p.retry = now.Add(promiseLater)
+		}
 		if p.refused != text {
 			p.refused = text
 			ps.log.Warn("the site does not hold places", "site", s.Name, "err", v.err)
 		}
 	case v.removed && errors.Is(v.err, federation.ErrConflict): // a job is in it
 	default:
-		ps.log.Debug("reservation", "job", v.job, "site", s.Name, "err", v.err)
+		ps.log.Debug("reservation", "job", v.of, "site", s.Name, "err", v.err)
 	}
-	if j := ps.jobs.Of(v.job); j != nil && !v.removed && h.trouble != text {
+	if j := ps.jobOf(v.of); j != nil && !v.removed && h.trouble != text {
 		h.trouble = text
-		ps.batch.eventf(j, "%s does not hold its place: %v", s.Name, v.err)
+		ps.batch.eventf(j, "%s does not hold %s: %v", s.Name, placeText(j, v.of), v.err)
 	}
 	if errors.Is(v.err, federation.ErrConflict) && !v.removed && h.Name != "" { // what is there is not what is wanted
-		ps.ask(s, h, promiseKept{job: v.job, promise: h.Promise, removed: true})
+		ps.ask(s, h, promiseKept{of: v.of, promise: h.Promise, removed: true})
 	}
-}
-
-// placeOf is the reservation that a site has for a job; nil: none.
-func (ps *promises) placeOf(id federation.JobID, at federation.SiteName) *decision.Place {
-	p := ps.of[at]
-	if p == nil || p.there[id] == nil || p.there[id].Name == "" {
-		return nil
-	}
-	h := p.there[id]
-	return &decision.Place{Site: at, Reservation: h.Name, Nodes: hostlist.Compress(h.Nodes), Start: h.Start, End: h.End}
-}
-
-// anyPlaceOf is the same wherever it is.
-func (ps *promises) anyPlaceOf(id federation.JobID) *decision.Place {
-	for _, s := range ps.sites.all {
-		if p := ps.placeOf(id, s.Name); p != nil {
-			return p
-		}
-	}
-	return nil
-}
-
-// into is the name of the reservation that an attempt is submitted into; "": none.
-func into(a *federation.Attempt) string {
-	return cmp.Or(a.Decision.Place, new(decision.Place)).Reservation
 }
 
 // promiseTries is how often a site that leaves the federation refuses to remove a reservation until that is left to itself.

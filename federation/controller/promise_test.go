@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/action"
+	"fsub/federation/decision"
 	"fsub/federation/driver"
 	"fsub/sbatch"
 )
@@ -22,6 +23,8 @@ type keeper struct {
 	resvs     map[string]driver.Promise
 	into      map[federation.JobID]string // the reservation that each job was submitted into
 	made      int
+	removed   int
+	unknown   string // a user whom the site does not know
 	fails     error
 	failAfter error
 	stays     error // of the removal of one
@@ -35,6 +38,8 @@ func (k *keeper) Reserve(_ context.Context, p driver.Promise) error {
 	}
 	old, is := k.resvs[p.Name]
 	switch {
+	case p.User == k.unknown:
+		return fmt.Errorf("%w: Invalid user id", federation.ErrDenied)
 	case p.Start.IsZero() && !is || is && !p.Start.IsZero() && !old.Start.After(k.now()):
 		return fmt.Errorf("%w: its begin cannot be changed", federation.ErrConflict)
 	case p.Start.IsZero():
@@ -50,11 +55,12 @@ func (k *keeper) Unreserve(_ context.Context, name string) error {
 		return k.stays
 	}
 	for id, in := range k.into {
-		if in == name && !k.jobs[id].State.Ended() {
+		if j := k.jobs[id]; in == name && j != nil && !j.State.Ended() {
 			return fmt.Errorf("%w: in use", federation.ErrConflict)
 		}
 	}
 	delete(k.resvs, name)
+	k.removed++
 	return nil
 }
 
@@ -101,7 +107,7 @@ func gang(s *sbatch.Spec) {
 // kept is the site's only reservation.
 func (k *keeper) kept(t *testing.T, id federation.JobID) driver.Promise {
 	t.Helper()
-	p, is := k.resvs[driver.PromiseName("test", id)]
+	p, is := k.resvs[driver.PromiseName("test", decision.Promised{Job: id})]
 	if !is || len(k.resvs) != 1 {
 		t.Fatalf("the site has %v, want a reservation for job %d", k.resvs, id)
 	}
@@ -121,7 +127,7 @@ func TestPlaceIsHeld(t *testing.T) {
 	id := b.submit(gang)
 	b.wait(5 * time.Second)
 	p := k.kept(t, id)
-	if !p.Start.Equal(k.until) || !p.End.Equal(k.until.Add(promiseFor)) || !slices.Equal(p.Nodes, []string{"n1", "n2"}) || p.User != "alice" || p.Idle != promiseIdle {
+	if !p.Start.Equal(k.until.Add(promiseMargin)) || !p.End.Equal(p.Start.Add(promiseFor)) || !slices.Equal(p.Nodes, []string{"n1", "n2"}) || p.User != "alice" || p.Idle != promiseIdle {
 		t.Fatalf("the site keeps %+v, want n1 and n2 for alice from %v", p, k.until)
 	}
 	j := b.job(id)
@@ -135,7 +141,7 @@ func TestPlaceIsHeld(t *testing.T) {
 
 	k.until = k.until.Add(-20 * time.Minute)
 	b.wait(20 * time.Second)
-	if p := k.kept(t, id); !p.Start.Equal(k.until) {
+	if p := k.kept(t, id); !p.Start.Equal(k.until.Add(promiseMargin)) {
 		t.Fatalf("the plan has changed: the site keeps %+v, want the start %v", p, k.until)
 	}
 	made := k.made

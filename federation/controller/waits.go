@@ -46,7 +46,7 @@ func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 	if j.live() {
 		return w
 	}
-	w.place = fc.promises.anyPlaceOf(id)
+	w.place = fc.promises.anyPlaceOf(j)
 	now := fc.now()
 	w.restored = fc.comparing.holds(j)
 	if now.Before(j.asideUntil) {

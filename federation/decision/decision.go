@@ -4,6 +4,8 @@
 package decision
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -45,6 +47,24 @@ type Place struct {
 	Nodes       string         `json:"nodes"`       // hostlist
 	Start       time.Time      `json:"start"`
 	End         time.Time      `json:"end"`
+}
+
+// Promised is the job that a place is kept for. A task of an array is named as such: what number it would have as a job may change until it is bound.
+type Promised struct {
+	Job   ident.JobID // 0: it is a task
+	Array ident.JobID
+	Task  int // of Array
+}
+
+// Of is the job, or the array of the task; 0: nobody.
+func (p Promised) Of() ident.JobID { return cmp.Or(p.Job, p.Array) }
+
+// String is 30000001, or 30000001_5 for a task.
+func (p Promised) String() string {
+	if p.Array == 0 {
+		return p.Job.String()
+	}
+	return fmt.Sprintf("%d_%d", p.Array, p.Task)
 }
 
 // Pack is a job at a site that runs several tasks of an array.

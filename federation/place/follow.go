@@ -68,7 +68,7 @@ func sameTree(a, b *topology.Tree) bool { return a == b || a != nil && b != nil 
 func sameLicense(a, b federation.License) bool { return a.Name == b.Name && a.Total == b.Total }
 
 func sameReservation(a, b federation.Reservation) bool {
-	if a.For != 0 && a.For == b.For {
+	if a.For.Of() != 0 && a.For == b.For {
 		return slices.Equal(a.Nodes, b.Nodes) // nothing else of it is read
 	}
 	return a.For == b.For && a.Name == b.Name && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&

@@ -145,7 +145,7 @@ func (m *model) readReservations() {
 			if !ok {
 				continue
 			}
-			if r.For != 0 {
+			if r.For.Of() != 0 {
 				if m.promised == nil {
 					m.promised = map[int32]bool{}
 				}

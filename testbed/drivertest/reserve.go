@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/driver"
 )
 
@@ -19,7 +20,8 @@ func testReserve(s *suite) {
 	}
 	names, _ := s.nodesOf()
 	sub := s.job("sleep 300", nil)
-	p := driver.Promise{Name: driver.PromiseName(s.Federation, sub.Job.ID), User: s.User.Name, Nodes: names[:1], Idle: 5 * time.Minute,
+	task := decision.Promised{Array: s.NextID(), Task: 5}
+	p := driver.Promise{Name: driver.PromiseName(s.Federation, task), User: s.User.Name, Nodes: names[:1], Idle: 5 * time.Minute,
 		Start: s.Now().Add(time.Hour).UTC().Truncate(time.Second), End: s.Now().Add(time.Hour + 10*time.Minute).UTC().Truncate(time.Second)}
 	shown := func() *federation.Reservation {
 		s.Helper()
@@ -41,16 +43,21 @@ func testReserve(s *suite) {
 	if err != nil {
 		s.Fatalf("Reserve: %v", err)
 	}
+	unknown := p
+	unknown.Name, unknown.User, unknown.Nodes = driver.PromiseName(s.Federation, decision.Promised{Job: s.NextID()}), "nosuch", names[1:]
+	if err := can.Reserve(s.ctx, unknown); !errors.Is(err, federation.ErrDenied) {
+		s.Errorf("Reserve for a user who is not there: %v, want ErrDenied", err)
+	}
 	p.Start, p.Nodes = s.Now().Add(5*time.Minute).UTC().Truncate(time.Second), names
 	if err := can.Reserve(s.ctx, p); err != nil {
 		s.Fatalf("Reserve, sooner and on all nodes: %v", err)
 	}
 	if r := shown(); r == nil || !r.Start.Equal(p.Start) || !r.End.Equal(p.End) || !slices.Equal(slices.Sorted(slices.Values(r.Nodes)), slices.Sorted(slices.Values(names))) ||
-		!slices.Equal(r.Users, []string{s.User.Name}) || r.For != sub.Job.ID {
+		!slices.Equal(r.Users, []string{s.User.Name}) || r.For != task {
 		s.Fatalf("the site shows %+v, want %+v", r, p)
 	}
 	other := p
-	other.Name = driver.PromiseName(s.Federation, s.NextID())
+	other.Name = driver.PromiseName(s.Federation, decision.Promised{Job: s.NextID()})
 	if err := can.Reserve(s.ctx, other); !errors.Is(err, federation.ErrConflict) {
 		s.Errorf("Reserve the same nodes under another name: %v, want ErrConflict", err)
 	}
@@ -63,6 +70,13 @@ func testReserve(s *suite) {
 	}
 	if err := can.Unreserve(s.ctx, p.Name); !errors.Is(err, federation.ErrConflict) {
 		s.Errorf("Unreserve while the job runs: %v, want ErrConflict", err)
+	}
+	p.Start, p.End = s.Now().UTC().Truncate(time.Second), s.Now().Add(time.Minute).UTC().Truncate(time.Second)
+	if err := can.Reserve(s.ctx, p); err != nil {
+		s.Errorf("Reserve until soon, while the job runs: %v", err)
+	}
+	if r := shown(); r == nil || !r.End.Equal(p.End) {
+		s.Errorf("the site shows %+v, want the end %v", r, p.End)
 	}
 	if err := s.Driver.Cancel(s.ctx, s.ref(id), nil); err != nil {
 		s.Fatal(err)
@@ -108,7 +122,7 @@ func testReserveExtended(s *suite) {
 	names, _ := s.nodesOf()
 	sub := s.job("exit 0", hold)
 	now := s.Now().UTC().Truncate(time.Second)
-	p := driver.Promise{Name: driver.PromiseName(s.Federation, sub.Job.ID), User: s.User.Name, Nodes: names, Idle: 5 * time.Minute, Start: now, End: now.Add(10 * time.Minute)}
+	p := driver.Promise{Name: driver.PromiseName(s.Federation, decision.Promised{Job: sub.Job.ID}), User: s.User.Name, Nodes: names, Idle: 5 * time.Minute, Start: now, End: now.Add(10 * time.Minute)}
 	err := can.Reserve(s.ctx, p)
 	s.Cleanup(func() { s.unreserve(can, p.Name, sub.Job.ID) })
 	if errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied) {

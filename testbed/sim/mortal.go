@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"fsub/federation"
 	"fsub/federation/controller"
@@ -17,8 +16,8 @@ var errDead = errors.New("the daemon is dead")
 
 // life counts the daemon's steps to its death: before or after the effect of the step that it dies in.
 type life struct {
-	rng   *rand.Rand
-	steps int // left to live; negative: forever
+	after func() bool // whether it dies after the effect of its last step
+	steps int         // left to live; negative: forever
 	dead  bool
 }
 
@@ -32,7 +31,7 @@ func (l *life) step(do func() error) error {
 	}
 	if l.steps == 0 {
 		l.dead = true
-		if l.rng.IntN(2) == 0 {
+		if l.after() {
 			_ = do() // died after the effect: nobody hears of it
 		}
 		return errDead

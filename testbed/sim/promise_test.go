@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func TestPromisesSurviveCrashes(t *testing.T) {
 				for i := range all {
 					all[i].Config.Version = "26.05.5"
 				}
-				r := play(t, Config{Seed: seed + 70, Jobs: 120, Sites: all, Promises: true, MeanGap: 200 * time.Millisecond, Crash: crash, Limit: 2 * time.Hour,
+				r := play(t, Config{Seed: seed + 70, Jobs: 120, Sites: all, Promises: true, MaxTasks: 4, MeanGap: 200 * time.Millisecond, Crash: crash, Limit: 2 * time.Hour,
 					Loss: Loss{Request: .02, Refused: .02, Reply: .05}})
 				reserved += r.Reserved
 				if crash > 0 && r.Crashes == 0 {
@@ -27,5 +28,32 @@ func TestPromisesSurviveCrashes(t *testing.T) {
 	}
 	if reserved < 10 {
 		t.Errorf("%d reservations were made: the histories are dull", reserved)
+	}
+}
+
+// The same for one death at each step of a short history, before the step has had its effect and after it.
+func TestPromisesSurviveACrashAtEachStep(t *testing.T) {
+	stride, driver := 41, slurmAt(t)
+	full := os.Getenv("FSUB_FULL") != ""
+	if full {
+		stride = 1
+	} else {
+		t.Logf("SKIPPED: all but each %dth step (FSUB_FULL=1)", stride)
+	}
+	reserved, died := 0, 0
+	dies := func(at int, after bool) bool {
+		all := sites(2, driver)[:2]
+		for i := range all {
+			all[i].Config.Version = "26.05.5"
+		}
+		r := play(t, Config{Seed: 70, Jobs: 16, MaxTasks: 3, Sites: all, Promises: true, MeanGap: 100 * time.Millisecond, DieAt: at, DieAfter: after, Limit: time.Hour})
+		reserved += r.Reserved
+		died += r.Crashes
+		return r.Crashes > 0
+	}
+	for at := 1; dies(at, at%2 == 0) && (!full || dies(at, at%2 != 0)); at += stride {
+	}
+	if reserved < died {
+		t.Errorf("%d reservations were made in %d histories: they are dull", reserved, died)
 	}
 }

@@ -36,6 +36,8 @@ type Config struct {
 	MeanGap time.Duration // between two submissions
 	// Mean times between faults; 0: none of that kind.
 	Crash      time.Duration // of the daemon, at any of its steps
+	DieAt      int           // the step at which the first daemon dies, and no later one; 0: none
+	DieAfter   bool          // it dies after the effect of that step
 	Controller time.Duration // of a site's slurmctld, within its save window
 	Accounting time.Duration // of a site's slurmdbd, which is back after some time
 	// Mean time between a user's requeues of jobs that run; 0: none.
@@ -215,10 +217,13 @@ func (w *world) build(ctx context.Context) error {
 
 // boot starts a new life of the daemon over what the store has.
 func (w *world) boot(ctx context.Context) error {
-	w.life = &life{rng: w.rng, steps: -1}
+	w.life = &life{after: func() bool { return w.rng.IntN(2) == 0 }, steps: -1}
 	if w.cfg.Crash > 0 {
 		// One round makes about ten steps and there are two or so a second.
 		w.life.steps = 1 + int(w.rng.ExpFloat64()*w.cfg.Crash.Seconds()*20)
+	}
+	if w.cfg.DieAt > 0 && w.report.Crashes == 0 {
+		w.life.steps, w.life.after = w.cfg.DieAt, func() bool { return w.cfg.DieAfter }
 	}
 	sites := make([]controller.Site, len(w.wrapped))
 	for i, s := range w.wrapped {
@@ -329,7 +334,7 @@ func (w *world) submitDue(ctx context.Context) error {
 
 func (w *world) drawSpec() sbatch.Spec {
 	s := sbatch.Spec{Name: "sim", WorkDir: "/home/alice", TimeLimit: time.Hour, GPUsPerNode: fmt.Sprint(1 + w.rng.IntN(4)), MinNodes: 1, MaxNodes: 1}
-	if w.rng.IntN(10) == 0 {
+	if w.rng.IntN(10) == 0 || w.cfg.Promises && w.rng.IntN(4) == 0 {
 		s.MinNodes, s.MaxNodes = 2, 2
 	}
 	if w.cfg.MaxTasks > 0 && w.rng.IntN(4) == 0 {

@@ -47,6 +47,8 @@ func (s *Site) reserve(c Caller, d *wire.ReservationDesc) error {
 		return errUserID
 	case old != nil && start != 0 && old.Start.UnixNano() <= s.now:
 		return errRsvStarted
+	case slices.ContainsFunc(d.Users, func(name string) bool { return s.users[name] == nil }):
+		return errUserID
 	case old == nil && start == 0, end <= s.now, end <= start:
 		return errTimeValue
 	}
