@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/driver"
+	"fsub/sbatch"
 )
 
 // TestReservationCommand: the words that reservation_command gets, what becomes of its refusals, and what the script that we ship for it lets through.
@@ -43,7 +45,7 @@ esac
 	}
 	p := driver.Promise{User: "alice", Nodes: []string{"n1", "n2"}, Start: time.Unix(1000, 0), End: time.Unix(1900, 0), Idle: 5 * time.Minute}
 	for id, want := range map[federation.JobID]error{30: nil, 90: nil, 80: federation.ErrConflict, 70: federation.ErrDenied, 60: federation.ErrUnavailable} {
-		p.Name = driver.PromiseName("fed", id)
+		p.Name = driver.PromiseName("fed", decision.Promised{Job: id})
 		if err := d.reserve.Reserve(t.Context(), p); !errors.Is(err, want) {
 			t.Errorf("job %d: %v, want %v", id, err, want)
 		}
@@ -72,5 +74,17 @@ esac
 	}
 	if strings.Contains(string(told), "maintenance") {
 		t.Errorf("told: %s", told)
+	}
+}
+
+// TestPromisedComponents: all components of a heterogeneous job go into its reservation, and the job itself is left as it is.
+func TestPromisedComponents(t *testing.T) {
+	j := federation.Job{Spec: &sbatch.Spec{Name: "x", Het: []sbatch.Spec{{Name: "y"}, {Name: "z"}}}}
+	s := promised(federation.Submission{Job: &j, Promise: "fsub_fed_1"}).Job.Spec
+	if s.Reservation != "fsub_fed_1" || s.Het[0].Reservation != "fsub_fed_1" || s.Het[1].Reservation != "fsub_fed_1" {
+		t.Errorf("submitted: %+v", s)
+	}
+	if j.Spec.Reservation != "" || j.Spec.Het[0].Reservation != "" {
+		t.Errorf("changed: %+v", j.Spec)
 	}
 }

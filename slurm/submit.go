@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,15 +22,25 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	if s.Promise == "" {
 		return d.submit(ctx, s)
 	}
-	in, job := s, *s.Job
-	job.EditSpec(func(spec *sbatch.Spec) { spec.Reservation = s.Promise })
-	in.Job = &job
-	r, err := d.submit(ctx, in)
+	r, err := d.submit(ctx, promised(s))
 	var refused *federation.SlurmError
 	if errors.As(err, &refused) && (refused.Number == wire.ErrReservation || refused.Number == wire.ErrReservationAccess) { // it is not there any more
 		return d.submit(ctx, s)
 	}
 	return r, err
+}
+
+// promised is the submission of a job, with all its components, into the reservation that was made for it.
+func promised(s federation.Submission) federation.Submission {
+	job := *s.Job
+	job.EditSpec(func(spec *sbatch.Spec) {
+		spec.Reservation, spec.Het = s.Promise, slices.Clone(spec.Het)
+		for i := range spec.Het {
+			spec.Het[i].Reservation = s.Promise
+		}
+	})
+	s.Job = &job
+	return s
 }
 
 func (d *Driver) submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {

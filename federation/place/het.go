@@ -308,14 +308,29 @@ func (c *candidate) commitParts(at *moment, pl *plan) {
 	}
 }
 
-// reserveParts is reserve for a heterogeneous job.
-func (c *candidate) reserveParts() int64 {
+// reserveParts is reserve for a heterogeneous job: the nodes are those of all components, each once.
+func (c *candidate) reserveParts() (start int64, nodes []int32) {
 	free := c.site.capacity()
 	start, spots := c.parts.gather(free)
 	for _, s := range spots {
 		free.claim(s.nodes, &s.c.fits[s.fit], start, endAt(start, s.c.limit))
+		nodes = append(nodes, s.nodes...)
 	}
-	return start
+	slices.Sort(nodes)
+	return start, slices.Compact(nodes)
+}
+
+// longest is the time limit of a job, or of its last component to end.
+func (c *candidate) longest() time.Duration {
+	limit := c.limit
+	for _, options := range c.parts {
+		if is := options[0].limit; is == sbatch.Unlimited {
+			return is
+		} else {
+			limit = max(limit, is)
+		}
+	}
+	return limit
 }
 
 // wide reports whether a job takes more than one node.

@@ -43,12 +43,12 @@ type Place struct {
 	Site  federation.SiteName
 	Nodes []string
 	Start time.Time
-	Limit time.Duration // that the job has there, or sbatch.Unlimited
+	Limit time.Duration // that the job has there, or its longest component; or sbatch.Unlimited
 	// Shared: jobs of others wait for such nodes there.
 	Shared bool
 }
 
-// Places goes through what the plan of a World keeps for gangs, the first ones of the queue first. Heterogeneous jobs are not among them.
+// Places goes through what the plan of a World keeps for gangs, the first ones of the queue first: jobs of several nodes, heterogeneous ones with those of all components.
 func Places(w *World) iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		w.settle()
@@ -57,7 +57,7 @@ func Places(w *World) iter.Seq[Place] {
 			if h.q.fate == nil || h.q.fate.kind != waits || !w.progress.lookedAt(h.q) || m == nil || h.at.version != h.at.site.version {
 				continue
 			}
-			p := Place{Job: h.q.job.ID, Site: h.at.site.site.Name, Start: time.Unix(h.start, 0).UTC(), Limit: h.at.limit, Shared: h.at.shared()}
+			p := Place{Job: h.q.job.ID, Site: h.at.site.site.Name, Start: time.Unix(h.start, 0).UTC(), Limit: h.at.longest(), Shared: h.at.shared()}
 			for _, n := range h.nodes {
 				p.Nodes = append(p.Nodes, m.obs.Nodes[n].Name)
 			}

@@ -196,7 +196,7 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 	}
 	free.reserve[best.pool]++
 	best.site.waiting.add(best)
-	if best.parts == nil && best.wide() && start != never {
+	if best.wide() && len(nodes) > 1 && start != never {
 		pl.places = append(pl.places, heldPlace{q, best, start, slices.Sorted(slices.Values(nodes))})
 	}
 	return pl.fate(sh, waits, pl.waitsFor(best, start), offers), true
@@ -335,14 +335,13 @@ type full struct {
 	at           moment
 }
 
-// reserve claims the nodes on which a waiting job will start and returns them, and when that is; never, and no claim, if nothing says when. Of a heterogeneous job it
-// does not tell the nodes. They are not to be changed.
+// reserve claims the nodes on which a waiting job will start and returns them, and when that is; never, and no claim, if nothing says when. They are not to be changed.
 func (pl *plan) reserve(c *candidate) (start int64, nodes []int32) {
 	free := c.site.capacity()
 	pl.changes++
 	c.site.claimed = pl.changes
 	if c.parts != nil {
-		return c.reserveParts(), nil
+		return c.reserveParts()
 	}
 	best := -1
 	start = never

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Jobs that stand first and wait for nodes of which nothing says when they fall free keep no reservation from those behind them.
@@ -80,7 +81,7 @@ func TestPlacesOfGangs(t *testing.T) {
 	look("first", 1, time.Hour)
 	change := func(id federation.JobID, reserved bool, end time.Duration) {
 		site, seen := *s.Sites[0], *s.Sites[0].Seen
-		seen.Reservations = []federation.Reservation{{Name: "r", For: id, Start: w.now.Add(-time.Minute), End: w.now.Add(end), Nodes: []string{"n1", "n2", "n3"}}}
+		seen.Reservations = []federation.Reservation{{Name: "r", For: decision.Promised{Job: id}, Start: w.now.Add(-time.Minute), End: w.now.Add(end), Nodes: []string{"n1", "n2", "n3"}}}
 		seen.Nodes = slices.Clone(seen.Nodes)
 		for i := range seen.Nodes {
 			if reserved {
@@ -103,5 +104,23 @@ func TestPlacesOfGangs(t *testing.T) {
 	}
 	if places != 1 {
 		t.Errorf("behind somebody else's reservation: %d places", places)
+	}
+}
+
+// The place of a heterogeneous job is that of all components, for as long as the longest; of one that fits on a node there is none.
+func TestPlacesOfComponents(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site s0\nprice gres/gpu:h100=1\npartition main default nodes=n[1-4]\nnodes n[1-4] cpus=16 mem=64000 gpu=h100:4\nrunning n2 cpus=2 mem=4000 gpu=h100:4 end=60m\n"+
+		"running n4 cpus=2 mem=4000 gpu=h100:4 end=90m")
+	job := w.job(t, split("20 -N2 --gres=gpu:4 -t30m : -N1 --gres=gpu:4 -t40m"))
+	small := w.job(t, split("21 -N1 --gres=gpu:2 -t30m : -N1 --gres=gpu:2 -t40m"))
+	w.jobs = append(w.jobs, job, small)
+	s := w.snapshot()
+	var all []Place
+	for p := range Places(newWorldOf(&s, Policy{Backlog: -1})) {
+		all = append(all, p)
+	}
+	if len(all) != 1 || all[0].Job != job.ID || fmt.Sprint(all[0].Nodes) != "[n1 n2 n3]" || !all[0].Start.Equal(w.now.Add(time.Hour)) || all[0].Limit != 40*time.Minute {
+		t.Errorf("places: %+v", all)
 	}
 }
