@@ -49,7 +49,8 @@ type Attempt struct {
 	Idle      *idle.Record      // its run has left idle what it holds; nil: none has for long, as far as is known
 	// Moved is the newest move that the planner has decided of the job, of this run or an earlier one; nil: none.
 	Moved   *decision.Moved
-	Charged int // runs that have a [Charge]
+	Stays   string // why its run is not moved from a node that operators empty by moves, in a sentence; "": it is on none, or is to be moved
+	Charged int    // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
 	// Losses are the nodes that it has lost without its end, as its site tells.

@@ -34,10 +34,11 @@ type NodeRecord struct {
 	Owner  string // who said it
 	Ticket string // may be empty
 	Reason string // text, may be empty
-	// Requeue: jobs of the federation that run on the node are requeued once the site has drained it. Otherwise they end by themselves.
-	Requeue bool
-	Since   time.Time // when it was said
-	Until   time.Time // a drain is over then; zero: when somebody says so
+	// Jobs is what is done with the federation's jobs that run there once the site has drained it: [fsub/federation/action.Requeue], but for those of --no-requeue; [fsub/federation/action.Move], for those that
+	// have said --keep; or "", nothing: they end by themselves.
+	Jobs  string
+	Since time.Time // when it was said
+	Until time.Time // a drain is over then; zero: when somebody says so
 }
 
 // Wants is what is wanted of the node at a time: "" if nobody has said anything.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -171,7 +172,8 @@ func (s *nodes) describe(m *memberNode) v1.Node {
 		}
 	}
 	if r := m.record; r != nil {
-		v.Wanted = &v1.Wanted{State: r.Wants(s.Now()), Owner: r.Owner, Ticket: r.Ticket, Reason: r.Reason, Requeue: r.Requeue, Since: r.Since}
+		v.Wanted = &v1.Wanted{State: r.Wants(s.Now()), Owner: r.Owner, Ticket: r.Ticket, Reason: r.Reason, Since: r.Since,
+			Requeue: r.Jobs == string(action.Requeue), Move: r.Jobs == string(action.Move)}
 		if !r.Until.IsZero() {
 			v.Wanted.Until = &r.Until
 		}
@@ -242,7 +244,7 @@ func (s *nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 			b.Audit = append(b.Audit, act)
 			continue
 		}
-		b.Nodes = append(b.Nodes, federation.NodeRecord{Node: m.id(), Wish: q.State, Owner: c.Name, Ticket: q.Ticket, Reason: q.Reason, Requeue: q.Requeue, Since: now, Until: q.Until})
+		b.Nodes = append(b.Nodes, federation.NodeRecord{Node: m.id(), Wish: q.State, Owner: c.Name, Ticket: q.Ticket, Reason: q.Reason, Jobs: string(q.Jobs()), Since: now, Until: q.Until})
 		b.NodeEvents = append(b.NodeEvents, federation.NodeEvent{Node: m.id(), At: now, Who: c.Name, From: string(was), To: string(q.State), Wanted: true, Why: drainReason(q)})
 		b.Audit = append(b.Audit, act)
 	}
@@ -300,8 +302,11 @@ func drainReason(q *v1.SetNodes) string {
 // drainTerms are the reason of an order and what else was said with it.
 func drainTerms(q *v1.SetNodes) string {
 	text := q.Reason
-	if q.Requeue {
+	switch q.Jobs() {
+	case action.Requeue:
 		text += " (jobs are requeued)"
+	case action.Move:
+		text += " (jobs are moved)"
 	}
 	if !q.Until.IsZero() {
 		text += " (until " + q.Until.UTC().Format(time.RFC3339) + ")"
@@ -322,8 +327,10 @@ func (s *nodes) check(q *v1.SetNodes) error {
 		return fmt.Errorf("a drain needs a reason: others have to know when it may end")
 	case len(q.Ticket) > maxTicket || !ticketForm.MatchString(q.Ticket):
 		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, maxTicket)
-	case q.State == federation.WishResume && (q.Requeue || q.NoEnd || !q.Until.IsZero()):
-		return fmt.Errorf("until and requeue are for a drain")
+	case q.State == federation.WishResume && (q.Jobs() != "" || q.NoEnd || !q.Until.IsZero()):
+		return fmt.Errorf("until, requeue and move are for a drain")
+	case q.Requeue && q.Move:
+		return fmt.Errorf("requeue and move exclude each other")
 	case !q.Until.IsZero() && !q.Until.After(s.Now()):
 		return fmt.Errorf("until %s: this time has passed", q.Until.UTC().Format(time.RFC3339))
 	}

@@ -121,6 +121,8 @@ func TestNodeOrders(t *testing.T) {
 		{Nodes: []string{"alpha/n1"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(-time.Hour)},
 		{Nodes: []string{"alpha/n1"}, State: federation.WishResume, Until: later},
 		{Nodes: []string{"alpha/n1"}, State: federation.WishResume, Requeue: true},
+		{Nodes: []string{"alpha/n1"}, State: federation.WishResume, Move: true},
+		{Nodes: []string{"alpha/n1"}, State: federation.WishDrain, Reason: "x", Requeue: true, Move: true},
 		{Where: []string{"gpu=a100"}, State: federation.WishDrain, Reason: "x"},
 	} {
 		if out, err := c.SetNodes(t.Context(), q); err == nil {

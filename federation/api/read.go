@@ -157,7 +157,10 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 		e.Priority, e.PathSeconds = why.Priority, int64(why.Path.Seconds())
 	}
 	if n := len(attempts); n > 0 {
-		e.Idle, e.Heartbeat, e.Moved = attempts[n-1].Idle, attempts[n-1].Heartbeat, attempts[n-1].Moved
+		last := &attempts[n-1]
+		if e.Idle, e.Heartbeat, e.Moved = last.Idle, last.Heartbeat, last.Moved; job.State.Started() {
+			e.Stays = last.Stays
+		}
 	}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]

@@ -20,7 +20,7 @@ import (
 )
 
 // departures move running jobs that have said --keep, where that saves more than it costs: before a maintenance or the end of a drain, to a cheaper or safer place, and
-// to make room for a gang. A move is a request like an operator's; what it saves and costs stands in the job's attempts from the same commit on, and bounds the next one.
+// to make room for a gang; and from nodes that operators empty by moves. A move is a request like an operator's; what it saves and costs stands in the job's attempts from the same commit on, and bounds the next one.
 // So it is decided once, whatever becomes of the daemon. How many moves the last hour has seen, a new daemon knows of the jobs that have not ended.
 type departures struct {
 	now     func() time.Time
@@ -39,11 +39,12 @@ type departures struct {
 	drained func(federation.SiteName) federation.SiteRecord
 	planner *planner
 
-	bounds move.Bounds
-	loaded bool
-	next   time.Time
-	priced federation.JobID            // the last job whose price was looked at
-	dry    map[federation.JobID]string // what was last told of a job that would be moved
+	emptied drainMoves
+	bounds  move.Bounds
+	loaded  bool
+	next    time.Time
+	priced  federation.JobID            // the last job whose price was looked at
+	dry     map[federation.JobID]string // what was last told of a job that would be moved
 }
 
 const (
@@ -57,7 +58,7 @@ const (
 // reconcile looks for moves, now and then: what is to end by a window first.
 func (dp *departures) reconcile() {
 	now := dp.now()
-	if dp.rule.Off() || now.Before(dp.next) {
+	if dp.rests() || now.Before(dp.next) {
 		return
 	}
 	dp.next = now.Add(departEach)
@@ -71,9 +72,13 @@ func (dp *departures) reconcile() {
 	for _, s := range dp.sites.all {
 		subject{site: s.Name}.do(func() { looks = dp.leaveWindows(s, now, looks) })
 	}
+	looks = dp.leaveDrained(now, looks)
 	dp.leavePrices(now, looks)
 	dp.makeRoom(now)
 }
+
+// rests reports whether no moves are looked for.
+func (dp *departures) rests() bool { return dp.rule.Off() && dp.emptied.rest(dp.sites.all) }
 
 // load counts the moves of the last hour that earlier daemons have begun.
 func (dp *departures) load(now time.Time) {
@@ -96,12 +101,35 @@ func (t *tried) lastMove() *decision.Moved {
 	return t.moved
 }
 
-// movable reports whether a job runs, by itself, keeps something, and may be moved now.
+// movable reports whether a job may be moved now.
 func (dp *departures) movable(s *site, j *job, now time.Time) bool {
+	return immovable(j) == "" && dp.quiet(s, j) && dp.rule.May(j.att.Moved, now)
+}
+
+// immovable is why a job at a site can never be moved from there, in words that complete a sentence; "": it can.
+func immovable(j *job) string {
+	switch {
+	case len(j.Spec.Keeps()) == 0:
+		return "it has not said --keep"
+	case !lifecycle.MayRequeue(&j.Job):
+		return "it was submitted with --no-requeue"
+	case j.leader != nil || len(j.Spec.Het) > 0:
+		return "it has several components"
+	case j.Spec.Reservation != "":
+		return "it runs in reservation " + j.Spec.Reservation
+	case j.pack != nil || j.in != nil:
+		return "it shares its nodes with other tasks (--pack)"
+	case j.whole != nil || j.att == nil || len(j.att.Decision.Offers) == 0:
+		return "an earlier version has sent it there"
+	}
+	return ""
+}
+
+// quiet reports whether a job runs, and nothing is being done with it.
+func (dp *departures) quiet(s *site, j *job) bool {
 	a := j.att
-	return len(j.Spec.Keeps()) > 0 && a != nil && a.State == federation.AttemptStarted && j.State == federation.Running && !a.Started.IsZero() && !j.Cancel && !j.inFlight() &&
-		j.whole == nil && j.leader == nil && j.pack == nil && j.in == nil && len(j.Spec.Het) == 0 && j.Spec.Reservation == "" && lifecycle.MayRequeue(&j.Job) && len(a.Decision.Offers) > 0 &&
-		s.Answering && !s.breaker.open && s.Lost.IsZero() && dp.moves.asks.open[j.ID] == nil && !j.isVictim() && dp.victims.victim(j) == nil && dp.rule.May(a.Moved, now)
+	return a.State == federation.AttemptStarted && j.State == federation.Running && !a.Started.IsZero() && !j.Cancel && !j.inFlight() &&
+		s.Answering && !s.breaker.open && s.Lost.IsZero() && dp.moves.asks.open[j.ID] == nil && !j.isVictim() && dp.victims.victim(j) == nil
 }
 
 // run is what a job that runs would lose. What an hour of it is worth, placement says.
@@ -246,22 +274,17 @@ func (dp *departures) leavePrices(now time.Time, looks int) {
 	if !dp.rule.Looks(move.Price) || dp.bounds.Left(&dp.rule, now) == 0 {
 		return
 	}
-	type at struct {
-		s *site
-		j *job
-	}
-	var all []at
+	var all []stood
 	for _, s := range dp.sites.all {
 		for _, j := range s.jobs {
 			if dp.movable(s, j, now) {
-				all = append(all, at{s, j})
+				all = append(all, stood{s, j})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b at) int { return cmp.Compare(a.j.ID, b.j.ID) })
-	from, _ := slices.BinarySearchFunc(all, dp.priced+1, func(a at, id federation.JobID) int { return cmp.Compare(a.j.ID, id) })
-	for i := range min(looks, len(all)) {
-		s, j := all[(from+i)%len(all)].s, all[(from+i)%len(all)].j
+	all = after(all, dp.priced)
+	for _, at := range all[:min(looks, len(all))] {
+		s, j := at.s, at.j
 		dp.priced = j.ID
 		r := dp.run(s, j, now)
 		rest, ok := dp.compare(s, j, &r, dp.left(j, r.Ran), false, true)
@@ -284,8 +307,6 @@ func (dp *departures) decide(s *site, j *job, m *decision.Moved, now time.Time) 
 		return
 	}
 	dp.begin(s, j, m)
-	dp.batch.request(action.Request{Job: j.ID, Kind: action.Move, Operator: true, Restarts: j.Restarts, At: m.At,
-		Move: &action.Relocation{From: s.Name, Running: true, Stay: m.Stay, Why: m.Text()}})
 }
 
 // record fills in what a move has in common with all others.
@@ -296,10 +317,12 @@ func (dp *departures) record(s *site, j *job, m *decision.Moved, now time.Time) 
 	}
 }
 
-// begin writes a move into the job's attempt, and counts it.
+// begin asks for a move, writes it into the job's attempt, and counts it.
 func (dp *departures) begin(s *site, j *job, m *decision.Moved) {
-	j.att.Moved = m
+	j.att.Moved, j.att.Stays = m, ""
 	dp.batch.attempt(j.att)
+	dp.batch.request(action.Request{Job: j.ID, Kind: action.Move, Operator: true, Restarts: j.Restarts, At: m.At,
+		Move: &action.Relocation{From: s.Name, Running: true, Stay: m.Stay, Why: m.Text()}})
 	dp.bounds.Note(m.At)
 	dp.metrics.departed(m, string(move.On))
 	dp.log.Info("running job is moved", "job", j.ID, "site", s.Name, "kind", m.Kind, "why", m.Text())
@@ -371,7 +394,7 @@ func (dp *departures) makeRoom(now time.Time) {
 }
 
 func (dp *departures) due(sooner func(time.Time)) {
-	if !dp.rule.Off() {
+	if !dp.rests() {
 		sooner(dp.next)
 	}
 }

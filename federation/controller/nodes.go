@@ -16,7 +16,6 @@ import (
 	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/place"
-	"fsub/slurm/hostlist"
 )
 
 // nodes brings the nodes of the sites to what operators want of them. What is wanted is in the store before it gets here; it is shown to
@@ -40,6 +39,7 @@ type nodes struct {
 // siteNodes is what is known and wanted of one site's nodes.
 type siteNodes struct {
 	wanted map[string]*federation.NodeRecord
+	jobs   map[string]bool         // what its drains do with jobs
 	raw    *federation.Observation // the last good look, without what is only wanted
 	last   map[string]nodeState    // what the history has of each node
 	mended bool                    // nothing is to be done by this look
@@ -128,6 +128,7 @@ func (ns *nodes) take(records []federation.NodeRecord) {
 	}
 	for name := range changed {
 		ns.of(name).retry = time.Time{}
+		ns.of(name).countJobs()
 		if s := ns.sites.byName[name]; s != nil {
 			ns.show(s)
 		}
@@ -262,8 +263,7 @@ func (ns *nodes) mend(s *site, n *siteNodes) {
 	now := ns.now()
 	byText := map[string][]string{}
 	var resume []string
-	empty := map[string]*federation.NodeRecord{} // drained nodes that are to be rid of their jobs
-	stale := map[string]lift{}                   // nodes whose drain has outlived its cause
+	stale := map[string]lift{} // nodes whose drain has outlived its cause
 	n.mended = true
 	for i := range n.raw.Nodes {
 		node := &n.raw.Nodes[i]
@@ -279,9 +279,6 @@ func (ns *nodes) mend(s *site, n *siteNodes) {
 		}
 		is, text := health.ConditionOf(node), r.Text(ns.federation)
 		by := health.AuthorOf(node, text, ns.federation)
-		if wish == federation.WishDrain && r.Requeue && (is == health.Drained || is == health.DownDrained) {
-			empty[node.Name] = r
-		}
 		switch health.Decide(wish, is, by) {
 		case health.Drain, health.Undrain, health.Revive:
 		default:
@@ -308,8 +305,8 @@ func (ns *nodes) mend(s *site, n *siteNodes) {
 	} else {
 		ns.lift(s, n, stale)
 	}
-	if len(empty) > 0 {
-		ns.requeue(s, n, empty)
+	if drained := n.drained(action.Requeue, now); len(drained) > 0 {
+		ns.requeue(s, n, drained)
 	}
 	ns.note(s, n)
 }
@@ -383,46 +380,6 @@ func (ns *nodes) note(s *site, n *siteNodes) {
 	if !maps.Equal(notes, s.NodeNotes) {
 		s.NodeNotes = notes
 	}
-}
-
-// requeue asks for the requeue of the jobs of ours that run on drained nodes, once each. A job of sbatch --no-requeue ends by itself.
-func (ns *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.NodeRecord) {
-	on := func(list string) *federation.NodeRecord {
-		names, _ := hostlist.Expand(list) // the site's own
-		for _, name := range names {
-			if r := drained[name]; r != nil {
-				return r
-			}
-		}
-		return nil
-	}
-	ask := func(j *job, r *federation.NodeRecord, k jobTask, restarts int, tasks federation.TaskSet) {
-		if last, ok := n.requeued[k]; ok && last >= restarts {
-			return
-		}
-		n.requeued[k] = restarts
-		ns.batch.eventf(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
-		ns.batch.request(action.Request{Job: j.ID, Tasks: tasks, Kind: action.Requeue, Operator: true, Restarts: j.Restarts, At: ns.now().UTC()})
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
-		j := s.jobs[id]
-		if j.Spec.Requeue != nil && !*j.Spec.Requeue || j.leader != nil {
-			continue
-		}
-		if j.whole == nil {
-			if r := on(j.Nodes); r != nil && j.State.Started() {
-				ask(j, r, jobTask{id, -1}, j.Restarts, federation.TaskSet{})
-			}
-			continue
-		}
-		for _, index := range slices.Sorted(maps.Keys(j.tasks)) {
-			t := j.tasks[index]
-			if r := on(t.Nodes); r != nil && t.State.Started() {
-				ask(j, r, jobTask{id, index}, t.Restarts, federation.Tasks(index))
-			}
-		}
-	}
-	maps.DeleteFunc(n.requeued, func(k jobTask, _ int) bool { return s.jobs[k.job] == nil })
 }
 
 // due tells when the next drain ends by itself, by sooner. For everything else there is a look at the site before.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/journal"
@@ -269,7 +270,7 @@ func TestDrainRequeues(t *testing.T) {
 	b.wish(federation.WishDrain, nil, node)
 	b.wait(8 * time.Second)
 	b.want(id, federation.Running, "", "cheap")
-	b.wish(federation.WishDrain, func(r *federation.NodeRecord) { r.Requeue = true }, node)
+	b.wish(federation.WishDrain, func(r *federation.NodeRecord) { r.Jobs = string(action.Requeue) }, node)
 	b.wait(20 * time.Second)
 	if j := b.job(id); len(h.requeues) != 1 || j.Restarts != 1 || j.State != federation.Pending {
 		t.Errorf("requeues %v, %d restarts, %s", h.requeues, j.Restarts, j.State)

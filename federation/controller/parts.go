@@ -138,7 +138,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		planned: v.starts.outdate, keeps: p.promises.planned}
 	p.relocation = &relocation{now: now, t: t, log: log, margin: cfg.Policy.MoveMargin, sites: p.sites, runs: runs, queue: p.queue, moves: p.moves, forecasts: p.forecasts}
 	p.departures = &departures{now: now, log: log, metrics: m, rule: cfg.Moves, store: cfg.Policy.Store, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, runs: runs,
-		queue: p.queue, moves: p.moves, victims: p.preempts, drained: p.standings.record, planner: p.planner, dry: map[federation.JobID]string{}}
+		queue: p.queue, moves: p.moves, victims: p.preempts, drained: p.standings.record, planner: p.planner, dry: map[federation.JobID]string{},
+		emptied: drainMoves{nodes: p.nodes, swept: map[federation.SiteName]bool{}}}
 	p.order = &siteOrder{now: now, t: t, log: log, sites: p.sites, calls: p.calls, points: p.queue.points, of: map[federation.SiteName]*siteRanks{}}
 	p.budgets = &budgets{now: now, log: log, store: store, book: cfg.Quota, notify: cfg.Notify, sites: p.sites, jobs: p.jobs, batch: p.batch,
 		ends: map[federation.JobID]time.Time{}}

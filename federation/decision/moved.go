@@ -32,8 +32,12 @@ func Sum(terms []Term) (sum Dollars) {
 	return sum
 }
 
-// Text is why, and the sum: "maintenance of rhein begins at 2026-12-01T08:00:00Z; saves $12.10 (...), costs $1.90 (...)".
+// Text is why, and the sum: "maintenance of rhein begins at 2026-12-01T08:00:00Z; saves $12.10 (...), costs $1.90 (...)". What an operator has asked
+// for saves nothing.
 func (m *Moved) Text() string {
+	if len(m.Saves) == 0 {
+		return fmt.Sprintf("%s; costs %s", m.Why, termsText(m.Costs))
+	}
 	return fmt.Sprintf("%s; saves %s, costs %s", m.Why, termsText(m.Saves), termsText(m.Costs))
 }
 

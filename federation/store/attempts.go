@@ -27,6 +27,7 @@ type heldAndKept struct {
 	Idle      *idle.Record      `json:"idle,omitempty"`
 	Heartbeat *heartbeat.Record `json:"heartbeat,omitempty"`
 	Moved     *decision.Moved   `json:"moved,omitempty"`
+	Stays     string            `json:"stays,omitempty"`
 }
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
@@ -38,7 +39,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle, a.Heartbeat, a.Moved})
+	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses), a.Idle, a.Heartbeat, a.Moved, a.Stays})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	var held heldAndKept
 	r.json(&held)
 	a.Held, a.Kept, a.Losses, a.Idle, a.Heartbeat = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses), held.Idle, held.Heartbeat
-	a.Moved = held.Moved
+	a.Moved, a.Stays = held.Moved, held.Stays
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

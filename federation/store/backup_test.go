@@ -215,15 +215,11 @@ func TestCopyBeforeAMigration(t *testing.T) {
 	s := open(t, store.Config{Path: path})
 	create(t, s)
 	s.Close()
-	r, err := store.Check(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	db, err := sql.Open("sqlite3", "file:"+path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := r.Newest - 3 // one of three migrations makes a table, at least
+	const before = 30 // the next migration makes a table
 	if _, err := db.Exec(fmt.Sprintf("DELETE FROM schema_version WHERE version > %d", before)); err != nil {
 		t.Fatal(err)
 	}

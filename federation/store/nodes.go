@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	nodeColumns = "site, node, wish, owner, ticket, reason, requeue, since, until"
+	nodeColumns = "site, node, wish, owner, ticket, reason, jobs, since, until"
 	upsertNode  = "INSERT INTO nodes (" + nodeColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (site, node) DO UPDATE SET " +
-		"(wish, owner, ticket, reason, requeue, since, until) = ($3, $4, $5, $6, $7, $8, $9)"
+		"(wish, owner, ticket, reason, jobs, since, until) = ($3, $4, $5, $6, $7, $8, $9)"
 	selectNodes = "SELECT " + nodeColumns + " FROM nodes ORDER BY site, node"
 
 	nodeEventColumns = "site, node, at, who, was, is_now, wanted, why"
@@ -26,7 +26,7 @@ const (
 func nodeSteps(b *journal.Batch, steps []step) []step {
 	for i := range b.Nodes {
 		r := &b.Nodes[i]
-		args := []any{string(r.Node.Site), r.Node.Name, string(r.Wish), r.Owner, r.Ticket, r.Reason, r.Requeue, nanos(r.Since), nanos(r.Until)}
+		args := []any{string(r.Node.Site), r.Node.Name, string(r.Wish), r.Owner, r.Ticket, r.Reason, r.Jobs, nanos(r.Since), nanos(r.Until)}
 		steps = append(steps, step{upsertNode, args, "node " + r.Node.String(), 0, journal.Change{Kind: journal.ChangeNode, Site: r.Node.Site, State: string(r.Wish)}})
 	}
 	for i := range b.NodeEvents {
@@ -49,7 +49,7 @@ func (s *fleet) Nodes(ctx context.Context) ([]federation.NodeRecord, error) {
 func readNode(r *row) federation.NodeRecord {
 	return federation.NodeRecord{
 		Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()}, Wish: federation.NodeWish(r.text()), Owner: r.text(), Ticket: r.text(),
-		Reason: r.text(), Requeue: r.bool(), Since: r.time(), Until: r.time(),
+		Reason: r.text(), Jobs: r.text(), Since: r.time(), Until: r.time(),
 	}
 }
 

@@ -30,6 +30,7 @@ type Explanation struct {
 
 	Spending *spending.Spending // nil: it does not run
 	Moved    *decision.Moved    // the newest move of the running job that the planner has decided; nil: none
+	Stays    string             // why the running job is not moved from a node that is drained with move; "": nothing keeps it
 	Idle     *idle.Record       // of the newest attempt; nil: it has not left idle what it holds
 	// Heartbeat is what the heartbeats of its newest attempt have shown.
 	Heartbeat *heartbeat.Record
@@ -58,7 +59,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle, Heartbeat: e.Heartbeat, Moved: e.Moved}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, KeptOff: e.KeptOff, Sooner: e.Sooner, Priority: e.Priority, PathSeconds: int64(e.Path.Seconds()), Now: e.Now, Spending: e.Spending, Idle: e.Idle, Heartbeat: e.Heartbeat, Moved: e.Moved, Stays: e.Stays}
 	for _, d := range e.Components {
 		w.Components = append(w.Components, d.Worded())
 	}
@@ -67,5 +68,5 @@ func (e *Explanation) Wire() *v1.Explanation {
 
 func explanationOf(w *v1.Explanation) *Explanation {
 	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, KeptOff: w.KeptOff, Sooner: w.Sooner, Priority: w.Priority, Path: time.Duration(w.PathSeconds) * time.Second}
-	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle, Heartbeat: w.Heartbeat, Moved: w.Moved}
+	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending, Idle: w.Idle, Heartbeat: w.Heartbeat, Moved: w.Moved, Stays: w.Stays}
 }

@@ -180,6 +180,7 @@ type Attempt struct {
 	Heartbeat   *heartbeat.Record       `json:"heartbeat,omitempty"`     // what its run's heartbeats have shown: nodes that are slower than others, times without any
 	Idle        *idle.Record            `json:"idle,omitempty"`          // its run has left idle what it holds, and who was told
 	Moved       *decision.Moved         `json:"moved,omitempty"`         // the newest move of the running job that the planner has decided, in this attempt or an earlier one
+	Stays       string                  `json:"stays,omitempty"`         // why its run is not moved from a node that is drained with move
 	Runs        []stored.Run            `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
 	Losses      []stored.NodeLoss       `json:"losses,omitempty"`        // nodes that it has lost without its end (--on-node-loss)
 }
@@ -245,7 +246,7 @@ func AttemptOf(a *federation.Attempt) Attempt {
 		Job: a.Job, Number: a.Number, Key: a.Key, Site: a.Site, Partition: a.Partition, State: a.State, Created: a.Created, Acked: a.Acked,
 		Started: a.Started, Ended: a.Ended, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Tries: a.Tries, Restarts: a.Restarts,
 		Nodes: a.Nodes, Account: a.Held.Account, SiteAccount: a.Held.SiteAccount, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Code: a.Code, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: stored.RunsOf(a.Runs),
-		Kept: (*stored.Kept)(a.Kept), Losses: stored.LossesOf(a.Losses), Idle: a.Idle, Heartbeat: a.Heartbeat, Moved: a.Moved,
+		Kept: (*stored.Kept)(a.Kept), Losses: stored.LossesOf(a.Losses), Idle: a.Idle, Heartbeat: a.Heartbeat, Moved: a.Moved, Stays: a.Stays,
 	}
 }
 
@@ -255,7 +256,7 @@ func (w *Attempt) Domain() federation.Attempt {
 		Job: w.Job, Number: w.Number, Key: w.Key, Site: w.Site, Partition: w.Partition, State: w.State, Created: w.Created, Acked: w.Acked,
 		Started: w.Started, Ended: w.Ended, SiteJobID: w.SiteJobID, SiteSubmit: w.SiteSubmit, Tries: w.Tries, Restarts: w.Restarts,
 		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Code: w.Code, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: stored.Runs(w.Runs),
-		Held: federation.Held{Account: w.Account, SiteAccount: w.SiteAccount}, Kept: (*egress.Kept)(w.Kept), Losses: stored.Losses(w.Losses), Idle: w.Idle, Heartbeat: w.Heartbeat, Moved: w.Moved,
+		Held: federation.Held{Account: w.Account, SiteAccount: w.SiteAccount}, Kept: (*egress.Kept)(w.Kept), Losses: stored.Losses(w.Losses), Idle: w.Idle, Heartbeat: w.Heartbeat, Moved: w.Moved, Stays: w.Stays,
 	}
 }
 

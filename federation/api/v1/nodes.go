@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 )
 
 // Node is a node of a site, as the site showed it last, with what operators of the federation want of it.
@@ -50,6 +51,7 @@ type Wanted struct {
 	Ticket  string              `json:"ticket,omitempty"`
 	Reason  string              `json:"reason,omitempty"`
 	Requeue bool                `json:"requeue,omitempty"` // jobs that run there are requeued; else they end by themselves
+	Move    bool                `json:"move,omitempty"`    // jobs that run there and have said --keep are moved
 	Since   time.Time           `json:"since"`
 	Until   *time.Time          `json:"until,omitempty"`
 }
@@ -75,6 +77,18 @@ type SetNodes struct {
 	Until   time.Time           `json:"until,omitzero"`    // a drain ends then by itself. Not set: an earlier drain's end stays
 	NoEnd   bool                `json:"no_end,omitempty"`  // an earlier drain's end does not stay
 	Requeue bool                `json:"requeue,omitempty"` // requeue the jobs that run there
+	Move    bool                `json:"move,omitempty"`    // move the jobs that run there and have said --keep; not beside requeue
+}
+
+// Jobs is what a drain is to do with the jobs that run there: requeue, move or nothing.
+func (q *SetNodes) Jobs() action.Kind {
+	switch {
+	case q.Move:
+		return action.Move
+	case q.Requeue:
+		return action.Requeue
+	}
+	return ""
 }
 
 // SetNodesResponse tells what was made of it, node by node, in order of site and name. What was accepted is durable.

@@ -135,6 +135,7 @@ type Explanation struct {
 	// Spending is what a job that runs has come to, and may come to.
 	Spending *spending.Spending `json:"spending,omitempty"`
 	Moved    *decision.Moved    `json:"moved,omitempty"` // the newest move of the running job that the planner has decided
+	Stays    string             `json:"stays,omitempty"` // why the running job is not moved from a node that is drained with move
 	Idle     *idle.Record       `json:"idle,omitempty"`  // its newest attempt has left idle what it holds, and who was told
 	// Heartbeat is what the heartbeats of its newest attempt have shown.
 	Heartbeat *heartbeat.Record `json:"heartbeat,omitempty"`

@@ -94,6 +94,8 @@ class Attempt(Model):
     site_submit_time: Optional[datetime] = None
     # by the site's clock, as all below
     start_time: Optional[datetime] = None
+    # why its run is not moved from a node that is drained with move
+    stays: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -517,6 +519,8 @@ class Explanation(Explained):
     sooner: Optional[List[DecisionSooner]] = None
     spending: Optional[SpendingSpending] = None
     start: Optional[DecisionStart] = None
+    # why the running job is not moved from a node that is drained with move
+    stays: str = ""
     # Waits are what keeps a job from being sent to a site, whatever is free: the most important first. A job that has
     # any does not wait for nodes.
     waits: Optional[List[DecisionWait]] = None

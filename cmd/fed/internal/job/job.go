@@ -77,6 +77,9 @@ func NewExplainCommand() *cobra.Command {
 			if e.Moved != nil {
 				text += "  " + movedText(e.Moved) + "\n"
 			}
+			if e.Stays != "" {
+				text += "  " + plain.Line(e.Stays) + "\n"
+			}
 			if e.Job.Whole != nil || e.Job.State.Ended() {
 				r, err := c.Job(ctx, id)
 				if err != nil {
@@ -325,6 +328,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	}
 	if m := a.Moved; m != nil && m.Run.Equal(a.Started) {
 		fmt.Fprintf(w, "  %s\n", movedText(m))
+	}
+	if a.Stays != "" && !a.State.Final() {
+		fmt.Fprintf(w, "  %s\n", plain.Line(a.Stays))
 	}
 	if at := a.Held.SiteAccount; at != "" {
 		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)

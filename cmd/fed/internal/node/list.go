@@ -76,6 +76,9 @@ func nodeWanted(n *v1.Node) string {
 	if w.Requeue {
 		text += ", requeue"
 	}
+	if w.Move {
+		text += ", move"
+	}
 	if n.Unconfirmed {
 		text += ", the site does not show it yet"
 	}

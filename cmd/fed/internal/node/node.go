@@ -78,22 +78,23 @@ func newDrainCommand() *cobra.Command {
 	cmd := setCommand(&cobra.Command{
 		Use:   "drain SITE/HOSTLIST... --reason TEXT",
 		Short: "Start no new jobs on nodes; running jobs continue",
-		Long: `Let no new job start on nodes. What runs there ends by itself (--finish, which is the default), or is requeued with --requeue:
-the federation's own jobs, under their IDs, but for those of sbatch --no-requeue. Nothing is placed there from now on; the site is told
-until it shows the drain. A node that is drained already keeps the --until and --ticket that it has, unless others are given. One that others have drained keeps their reason, and yours follows when that is gone.
+		Long: `Let no new job start on nodes. What runs there ends by itself (--finish, which is the default), is requeued with --requeue: the
+federation's own jobs, under their IDs, but for those of sbatch --no-requeue; or is moved with --move: those of them that keep something (--keep) write
+a checkpoint at their --signal, and go on elsewhere from the copy of what they keep. The others run on, and fed explain says why. Nothing is placed
+there from now on; the site is told until it shows the drain. A node that is drained already keeps the --until and --ticket that it has, unless others are given. One that others have drained keeps their reason, and yours follows when that is gone.
 
---wait returns when the sites show the drain. With --finish or --requeue it returns when the nodes are DRAINED: nothing runs there any more.
+--wait returns when the sites show the drain. With --finish, --requeue or --move it returns when the nodes are DRAINED: nothing runs there any more.
 
 ` + nodeNames,
-	}, "return when the sites show it; with --finish or --requeue, when nothing runs there any more", &q, func() (idle bool, err error) {
-		if finish && q.Requeue {
-			return false, errors.New("--finish and --requeue exclude each other")
+	}, "return when the sites show it; with --finish, --requeue or --move, when nothing runs there any more", &q, func() (idle bool, err error) {
+		if finish && (q.Requeue || q.Move) || q.Requeue && q.Move {
+			return false, errors.New("--finish, --requeue and --move exclude each other")
 		}
 		if q.NoEnd = until == "none"; q.NoEnd {
 			until = ""
 		}
 		q.Until, err = ReadUntil(until, time.Now())
-		return finish || q.Requeue, err
+		return finish || q.Jobs() != "", err
 	})
 	f := cmd.Flags()
 	f.StringVar(&q.Reason, "reason", "", "why, for the others; the site's admin reads it too")
@@ -101,6 +102,7 @@ until it shows the drain. A node that is drained already keeps the --until and -
 	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"; none: no earlier drain's end counts any more`)
 	f.BoolVar(&finish, "finish", false, "let running jobs end by themselves (default)")
 	f.BoolVar(&q.Requeue, "requeue", false, "requeue the jobs that run there")
+	f.BoolVar(&q.Move, "move", false, "move the jobs that run there and keep something (--keep), with a checkpoint")
 	return cmd
 }
 
