@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/federation/move"
 	"fsub/sbatch"
 )
@@ -30,7 +32,7 @@ func (w *world) keep(s *sbatch.Spec) {
 	}
 }
 
-// maintain plans a maintenance of a site, now and then.
+// maintain plans a maintenance of a site, now and then, and has the jobs of a node moved away.
 func (w *world) maintain(ctx context.Context) error {
 	now := w.clock.Now()
 	if !w.cfg.Moves || now.Before(w.nextMaint) || len(w.acked) == w.cfg.Jobs {
@@ -38,11 +40,16 @@ func (w *world) maintain(ctx context.Context) error {
 	}
 	w.nextMaint = now.Add(5 * time.Minute)
 	from := now.Add(4 * time.Minute)
+	site := federation.SiteName(w.sites[len(w.acked)%len(w.sites)].Name())
+	drain := federation.NodeRecord{Node: federation.NodeID{Site: site, Name: string(site) + "1"}, Wish: federation.WishDrain, Owner: "op", Reason: "new fan", Jobs: string(action.Move), Since: now, Until: now.Add(2 * time.Minute)}
+	if err := w.store.Commit(ctx, &journal.Batch{Nodes: []federation.NodeRecord{drain}}); err != nil {
+		return err
+	}
 	return w.store.AddMaintenance(ctx, &federation.Maintenance{Site: federation.SiteName(w.sites[w.rng.IntN(len(w.sites))].Name()), From: from, To: from.Add(time.Minute), Reason: "new pumps", By: "op", At: now})
 }
 
 // checkMoves goes through the moves that were decided: each saves more than it costs, none comes too soon after another of its job or is one too many, and where the daemon has never died none is
-// one too many of an hour. A moved run counts as asked to end.
+// one too many of an hour. Of those that an operator has asked for the last holds alone. A moved run counts as asked to end.
 func (w *world) checkMoves(ctx context.Context) error {
 	if !w.cfg.Moves {
 		return nil
@@ -60,18 +67,25 @@ func (w *world) checkMoves(ctx context.Context) error {
 			if m == nil || last != nil && m.At.Equal(last.At) {
 				continue
 			}
+			if last != nil && m.Count != last.Count+1 {
+				return fmt.Errorf("job %d was moved after %+v by %+v", id, last, m)
+			}
+			emptied := len(m.Saves) == 0
 			// Of those for a gang, all together save enough.
-			if saves, costs := decision.Sum(m.Saves), decision.Sum(m.Costs); saves <= costs || m.Kind == "" {
+			if saves, costs := decision.Sum(m.Saves), decision.Sum(m.Costs); !emptied && saves <= costs || m.Kind == "" {
 				return fmt.Errorf("job %d was moved, which saves %v and costs %v: %+v", id, saves, costs, m)
 			}
-			if last != nil && (m.At.Sub(last.At) < rule.Between || m.Count != last.Count+1) || m.Count > rule.PerJob {
+			if !emptied && (last != nil && m.At.Sub(last.At) < rule.Between || m.Count > rule.PerJob) {
 				return fmt.Errorf("job %d was moved after %+v by %+v", id, last, m)
 			}
 			last, all = m, append(all, m.At)
 			w.asked[id]++
 			w.report.Departed++
-			if m.Kind == move.Gang {
+			switch {
+			case m.Kind == move.Gang:
 				w.report.MadeRoom++
+			case emptied:
+				w.report.Emptied++
 			}
 		}
 	}

@@ -93,6 +93,7 @@ type Report struct {
 	Moved                int // attempts that were ended because their jobs would start sooner elsewhere
 	Departed             int // running jobs that were moved by the planner
 	MadeRoom             int // of them, those for gangs
+	Emptied              int // of them, those from nodes that an operator empties
 	Reserved             int // times that a site was to make a reservation or to change one
 	Outages              int // of sites that did not answer
 	Waited               int // jobs that waited for a limit when all that it bore had ended
