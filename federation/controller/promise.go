@@ -25,8 +25,8 @@ const (
 	promiseMost = time.Hour        // after its begin it is not extended any more
 	promiseOver = time.Minute      // it ends so soon when its job has started
 
-	// promiseMargin is how long after the planned start it begins, at most. What the plan lets run until then starts at the site a little later than planned: it would run into the reservation, could
-	// never start, and keep the gang waiting with it, whose start is planned for when that is over.
+	// promiseMargin is how long after the planned start it begins where a job of ours that waits at the site would run into it, having started a little later than planned: that could never start, and
+	// would keep the gang waiting with it, whose start is planned for when that job is over. Nowhere else: each local job that has got in between would move the gang's start, and the margin with it.
 	promiseMargin = 2 * time.Minute
 
 	promiseSlack = 30 * time.Second // a begin that is off by less is not changed
@@ -170,7 +170,7 @@ func (ps *promises) mend(s *site, p *sitePromises, now time.Time) {
 		}
 		switch begun := h.Name != "" && !h.Start.After(now); {
 		case h.Name != "" && h.holds(&w, now):
-		case begun && (w.Start.After(now.Add(promiseMargin+promiseSlack)) || !sameNodes(h.Nodes, w.Nodes)): // the site does not let us change that any more
+		case begun && (w.Start.After(now.Add(promiseSlack)) || !sameNodes(h.Nodes, w.Nodes)): // the site does not let us change that any more
 			ps.ask(s, h, promiseKept{of: of, promise: h.Promise, removed: true})
 		default:
 			if begun {
@@ -183,8 +183,8 @@ func (ps *promises) mend(s *site, p *sitePromises, now time.Time) {
 
 // holds reports whether a reservation is near enough to what is wanted. When it has begun, its begin stays as it is.
 func (h *promised) holds(w *driver.Promise, now time.Time) bool {
-	late, long := h.Start.Sub(w.Start), max(0, w.End.Sub(later(w.Start, now)))
-	begins := late >= -promiseMargin && late <= promiseSlack || !h.Start.After(now) && !w.Start.After(now.Add(promiseMargin+promiseSlack))
+	long := max(0, w.End.Sub(later(w.Start, now)))
+	begins := h.Start.Sub(w.Start).Abs() <= promiseSlack || !h.Start.After(now) && !w.Start.After(now.Add(promiseSlack))
 	return begins && w.End.Sub(h.End).Abs() <= long/3 && sameNodes(h.Nodes, w.Nodes)
 }
 

@@ -127,7 +127,7 @@ func TestPlaceIsHeld(t *testing.T) {
 	id := b.submit(gang)
 	b.wait(5 * time.Second)
 	p := k.kept(t, id)
-	if !p.Start.Equal(k.until.Add(promiseMargin)) || !p.End.Equal(p.Start.Add(promiseFor)) || !slices.Equal(p.Nodes, []string{"n1", "n2"}) || p.User != "alice" || p.Idle != promiseIdle {
+	if !p.Start.Equal(k.until) || !p.End.Equal(p.Start.Add(promiseFor)) || !slices.Equal(p.Nodes, []string{"n1", "n2"}) || p.User != "alice" || p.Idle != promiseIdle {
 		t.Fatalf("the site keeps %+v, want n1 and n2 for alice from %v", p, k.until)
 	}
 	j := b.job(id)
@@ -141,7 +141,7 @@ func TestPlaceIsHeld(t *testing.T) {
 
 	k.until = k.until.Add(-20 * time.Minute)
 	b.wait(20 * time.Second)
-	if p := k.kept(t, id); !p.Start.Equal(k.until.Add(promiseMargin)) {
+	if p := k.kept(t, id); !p.Start.Equal(k.until) {
 		t.Fatalf("the plan has changed: the site keeps %+v, want the start %v", p, k.until)
 	}
 	made := k.made

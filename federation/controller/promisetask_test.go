@@ -29,7 +29,7 @@ func TestPlaceOfTaskIsHeld(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { gang(s); s.Array = "5,7" })
 	b.wait(5 * time.Second)
 	first, second := k.forTask(t, id, 5), k.forTask(t, id, 7)
-	if !first.Start.Equal(k.until.Add(promiseMargin)) || !second.Start.Equal(first.Start.Add(2*time.Hour)) || len(k.resvs) != 2 || first.User != "alice" {
+	if !first.Start.Equal(k.until) || !second.Start.Equal(first.Start.Add(2*time.Hour)) || len(k.resvs) != 2 || first.User != "alice" {
 		t.Fatalf("the site keeps %v, want one from %v and one two hours later", k.resvs, k.until)
 	}
 	if e := b.ctl.forecasts.waitsNow(id); e.place == nil || e.place.Reservation != first.Name {
@@ -43,7 +43,7 @@ func TestPlaceOfTaskIsHeld(t *testing.T) {
 	}
 	k.until = k.until.Add(-20 * time.Minute)
 	b.wait(30 * time.Second)
-	if p := k.forTask(t, id, 5); !p.Start.Equal(k.until.Add(promiseMargin)) {
+	if p := k.forTask(t, id, 5); !p.Start.Equal(k.until) {
 		t.Fatalf("the plan has changed: the site keeps %+v, want the start %v", p, k.until)
 	}
 	k.until = time.Time{}
@@ -81,7 +81,7 @@ func TestPlaceOfTaskThatIsSplitOff(t *testing.T) {
 	tasks := federation.TaskSetOf([]int{5})
 	b.request(action.Request{Job: id, Kind: action.Hold, Tasks: tasks})
 	b.wait(15 * time.Second)
-	if p := k.forTask(t, id, 7); !p.Start.Equal(k.until.Add(promiseMargin)) || len(k.resvs) != 1 {
+	if p := k.forTask(t, id, 7); !p.Start.Equal(k.until) || len(k.resvs) != 1 {
 		t.Fatalf("task 5 is held: the site has %v", k.resvs)
 	}
 	b.request(action.Request{Job: id, Kind: action.Release, Tasks: tasks})

@@ -113,10 +113,33 @@ func (ps *promises) wanted(s *site, p *sitePromises, now time.Time) map[decision
 		if at.Limit > 0 {
 			long = min(long, at.Limit)
 		}
-		start := at.Start.Add(promiseMargin)
+		start := at.Start
+		if h := p.there[of]; h != nil && h.Name != "" && now.Before(h.Start) {
+			switch into, near := runsInto(s, h.Start, now); {
+			case into:
+				start = start.Add(promiseMargin)
+			case near && h.Start.After(start) && h.Start.Sub(start) <= promiseMargin+promiseSlack: // it has moved for that job
+				start = h.Start
+			}
+		}
 		want[of] = driver.Promise{Name: driver.PromiseName(ps.federation, of), User: s.user(&j.Job).Name, Nodes: at.Nodes, Start: start, End: start.Add(long), Idle: promiseIdle}
 	}
 	return want
+}
+
+// runsInto reports whether a job of ours that waits at a site would run into a reservation by little if it started now, or would not by little.
+func runsInto(s *site, begin, now time.Time) (into, near bool) {
+	for _, j := range s.jobs {
+		if !j.live() || j.att.State == federation.AttemptStarted {
+			continue
+		}
+		if limit := limitAt(s, &j.Job, j.att.Partition); limit > 0 {
+			off := now.Add(limit).Sub(begin)
+			into = into || off > 0 && off <= promiseMargin
+			near = near || off.Abs() <= promiseMargin+promiseSlack
+		}
+	}
+	return into, near
 }
 
 // bound is the reservation that a job is to have which was given to the site with one.
