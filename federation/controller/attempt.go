@@ -215,7 +215,11 @@ func (at *attempts) refuse(s *site, j *job, err error, reason reasons.Reason) {
 	at.batch.eventf(j, "refused by %s: %v", s.Name, err)
 	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
 	no := decision.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
-	j.leaveOut(no, at.now().Add(refusedFor))
+	until := at.now().Add(refusedFor)
+	if into(j.att) != "" && errors.Is(err, federation.ErrCapacity) { // another reservation of ours may be in its way that is about to be removed or to move: 24.11 refuses the job then, and does not let it wait
+		no.Never, until = false, at.now().Add(2*limitedFor)
+	}
+	j.leaveOut(no, until)
 	if j.array != nil && reason != reasons.Refused { // nor is it asked for the tasks that wait
 		j.array.leaveOut(no, at.now().Add(refusedFor))
 		at.arrays.offerAnew(j.array)

@@ -212,3 +212,18 @@ func TestPlaceGivesWayToWhatStartsLate(t *testing.T) {
 		t.Errorf("the first could have started in %d of 120 looks, and %d calls were made", roomy, made)
 	}
 }
+
+// A refusal of a job that was sent into its place is not for good: another reservation may have been in its way.
+func TestPlaceWhoseJobIsRefusedIsTriedAgain(t *testing.T) {
+	b, k := newKeeper(t)
+	id := b.submit(gang)
+	b.wait(5 * time.Second)
+	k.kept(t, id)
+	b.cheap.refuses = fmt.Errorf("%w: Requested node configuration is not available", federation.ErrCapacity)
+	k.until = time.Time{}
+	b.wait(5 * time.Second)
+	b.want(id, federation.Pending, "", "")
+	b.cheap.refuses = nil
+	b.wait(time.Minute)
+	b.want(id, federation.Pending, "", "cheap")
+}
