@@ -18,6 +18,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/cloud/records"
 	"fsub/federation"
+	"fsub/federation/heartbeat"
 	"fsub/sbatch"
 )
 
@@ -122,6 +123,7 @@ type Timing struct {
 	StockOut time.Duration // first cool-down after a stock-out, doubled with each further one up to an hour; 10 min
 	Logs     time.Duration // how long the output of jobs is kept; 30 days
 	Again    time.Duration // how long a requeued job waits (Slurm: two minutes); 5 s
+	Beats    time.Duration // between two times that a machine tells the heartbeats of its jobs; 20 s
 	Overtake time.Duration // how long a job that waits for shared machines lets later ones use the room that they have; 5 min
 }
 
@@ -146,6 +148,7 @@ func (t Timing) orDefault() Timing {
 	set(&t.StockOut, 10*time.Minute)
 	set(&t.Logs, 30*24*time.Hour)
 	set(&t.Again, 5*time.Second)
+	set(&t.Beats, heartbeat.Every)
 	set(&t.Overtake, 5*time.Minute)
 	t.Boots = cmp.Or(t.Boots, 3)
 	return t

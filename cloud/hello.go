@@ -49,7 +49,7 @@ func (a *agents) Hello(ctx context.Context, token string, h agentapi.Hello) (_ L
 	defer a.mu.Unlock()
 	a.fleet.heard(m)
 	return Let{Machine: m.id, Node: m.Name, Welcome: agentapi.Welcome{Machine: string(m.id), Node: m.Name, Lease: a.t.Lease, PollWait: a.t.PollWait,
-		Metadata: a.cfg.Boot.Metadata, Use: a.cfg.Use}}, nil
+		Metadata: a.cfg.Boot.Metadata, Use: a.cfg.Use, Beats: a.t.Beats}}, nil
 }
 
 func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {

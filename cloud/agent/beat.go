@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -25,6 +26,7 @@ type beats struct {
 // beatFile is what a run has written into its file.
 type beatFile struct {
 	path string
+	node int            // the machine's number in the job
 	as   *agentapi.User // who reads it; nil: the agent itself, which is that user
 
 	mu      sync.Mutex
@@ -36,7 +38,7 @@ type beatFile struct {
 	seen    int
 }
 
-// lookBeats is how often the files are looked at, and tellBeats how often the daemon is told.
+// lookBeats is how often the files are looked at, and tellBeats how often the daemon is told, where it does not say otherwise.
 const (
 	lookBeats = time.Second
 	tellBeats = 20 * time.Second
@@ -50,7 +52,7 @@ func (b *beats) add(r *run) {
 	}
 	n := fileVars(r.l, r.node.Name)
 	n.NodeID = r.l.Node
-	f := &beatFile{path: sbatch.FileName(pattern, n)}
+	f := &beatFile{path: sbatch.FileName(pattern, n), node: r.l.Node}
 	if asRoot() {
 		f.as = &r.l.User
 	}
@@ -86,7 +88,7 @@ func (b *beats) read(now time.Time) (list []agentapi.Beat) {
 	for run, f := range b.runs {
 		f.mu.Lock()
 		if !f.at.IsZero() {
-			one := agentapi.Beat{Run: run, Step: f.step, Age: max(now.Sub(f.at), 0)}
+			one := agentapi.Beat{Run: run, Node: f.node, Step: f.step, Age: max(now.Sub(f.at), 0)}
 			if f.seen > 0 {
 				one.Work = f.work / time.Duration(f.seen)
 			}
@@ -212,9 +214,10 @@ func readEnd(path string, last time.Time) (string, time.Time, error) {
 
 // watchBeats tells the daemon of the heartbeats of runs that have files for them.
 func (a *Agent) watchBeats(ctx context.Context) {
-	looks := time.NewTicker(lookBeats)
+	tell := cmp.Or(a.welcome.Beats, tellBeats)
+	looks := time.NewTicker(min(lookBeats, tell/4))
 	defer looks.Stop()
-	for next := time.Now().Add(tellBeats); ; {
+	for next := time.Now().Add(tell); ; {
 		select {
 		case <-looks.C:
 		case <-ctx.Done():
@@ -224,7 +227,7 @@ func (a *Agent) watchBeats(ctx context.Context) {
 			go f.look()
 		}
 		if now := time.Now(); !now.Before(next) {
-			next = now.Add(tellBeats)
+			next = now.Add(tell)
 			if list := a.beats.read(now); len(list) > 0 {
 				a.news.tellBeats(list)
 			}

@@ -25,12 +25,12 @@ func TestBeatFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &beatFile{path: path}
+	f := &beatFile{path: path, node: 3}
 	b := beats{runs: map[string]*beatFile{"r": f}}
 	is := func(what string, step int64, work, age time.Duration) {
 		t.Helper()
 		f.look()
-		if got := b.read(now); len(got) != 1 || got[0].Step != step || got[0].Work != work || got[0].Age.Round(time.Second) != age {
+		if got := b.read(now); len(got) != 1 || got[0].Node != 3 || got[0].Step != step || got[0].Work != work || got[0].Age.Round(time.Second) != age {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}

@@ -36,6 +36,7 @@ type Welcome struct {
 	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: as in [Boot]; "" nowhere
 	Epoch    int64         `json:"epoch,omitempty"`    // as in [Orders]
 	Use      time.Duration `json:"use,omitempty"`      // how often the machine tells what its runs make use of; 0: not at all
+	Beats    time.Duration `json:"beats,omitempty"`    // how often it tells the heartbeats of its runs; 0: every 20 seconds
 }
 
 // Poll asks for orders. The server holds it for up to Welcome.PollWait while the orders are still
@@ -54,6 +55,8 @@ type Poll struct {
 type Problem struct {
 	Code string `json:"code"` // see federation/health/nodecheck
 	Text string `json:"text"`
+	// Device is the port that it is about: mlx5_3:1. An agent of before there were any does not tell it.
+	Device string `json:"device,omitempty"`
 }
 
 // Orders are what a machine is to do.

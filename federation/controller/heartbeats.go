@@ -51,7 +51,13 @@ func (hs *heartbeats) reconcile() {
 	if now.Before(hs.next) {
 		return
 	}
-	hs.next = now.Add(heartbeat.Every)
+	every := heartbeat.Every
+	for _, s := range hs.sites.all {
+		if s.can.Beats != nil && s.can.BeatsEvery > 0 {
+			every = min(every, s.can.BeatsEvery)
+		}
+	}
+	hs.next = now.Add(every)
 	for id, p := range hs.of {
 		if j := hs.jobs.Of(id); j == nil || !hs.follows(j) || !p.run.Equal(j.att.Started) {
 			delete(hs.of, id)
@@ -127,7 +133,7 @@ func (hs *heartbeats) see(s *site, j *job, b heartbeat.Beats) {
 	now := hs.now().UTC()
 	p := hs.of[j.ID]
 	if p == nil || !p.run.Equal(j.att.Started) {
-		p = &beating{run: j.att.Started, track: heartbeat.NewTrack(now)}
+		p = &beating{run: j.att.Started, track: heartbeat.NewTrack(now, s.can.BeatsEvery)}
 		hs.of[j.ID] = p
 	}
 	slow, known := p.track.See(b, now)

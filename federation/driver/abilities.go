@@ -26,6 +26,7 @@ type Abilities struct {
 	Measure     Measurer
 	Use         UseTeller
 	Beats       BeatTeller
+	BeatsEvery  time.Duration // how often Beats has new ones; 0: as heartbeat.Every
 	Steps       StepTeller
 	SignalStep  StepSignaller
 	Connect     Connector

@@ -8,6 +8,7 @@
 package heartbeat
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -36,7 +37,7 @@ type Beats struct {
 
 const (
 	Cases = 45               // looks that are compared
-	Every = 20 * time.Second // between two of them at least
+	Every = 20 * time.Second // between two of them, where a site does not say otherwise
 	much  = 1.2              // times as long as the others' median is late
 	most  = .9               // of the cases
 	odds  = 1e-6             // that chance makes a node late so often
@@ -47,16 +48,19 @@ const (
 
 // Track follows the beats of one run.
 type Track struct {
-	began time.Time // when the run, or what can be told of it, began
-	at    time.Time // of the last case
+	every time.Duration // between two looks
+	began time.Time     // when the run, or what can be told of it, began
+	at    time.Time     // of the last case
 	last  map[string]Beat
 	cases []map[string]float64 // how many times as long a step took each node as the others
 	pause time.Duration        // longest between two looks at which some node had beaten
 	beat  time.Time            // the last of any node
 }
 
-// NewTrack follows a run from now on.
-func NewTrack(now time.Time) *Track { return &Track{began: now, beat: now} }
+// NewTrack follows a run from now on, with a look every so often; 0: Every.
+func NewTrack(now time.Time, every time.Duration) *Track {
+	return &Track{every: cmp.Or(every, Every), began: now, beat: now}
+}
 
 // Slow is a node that is slower than the others of its gang.
 type Slow struct {
@@ -85,7 +89,7 @@ func (t *Track) See(b Beats, now time.Time) (slow []Slow, known bool) {
 
 // add makes a case of a look, if each node has done a step since the last one.
 func (t *Track) add(beats []Beat, now time.Time) bool {
-	if now.Sub(t.at) < Every-Every/10 {
+	if now.Sub(t.at) < t.every-t.every/10 {
 		return false
 	}
 	says := !slices.ContainsFunc(beats, func(x Beat) bool { return x.Work <= 0 })
@@ -149,7 +153,7 @@ func (t *Track) slow(beats []Beat) (list []Slow) {
 	for _, x := range beats {
 		n := late[x.Node]
 		usual := float64(all-n+1) / float64(Cases*(len(beats)-1)+10)
-		if float64(n) < most*Cases || tail(Cases, n, min(max(usual, .05), .5))*float64(len(beats)) > odds {
+		if float64(n) < most*Cases || Tail(Cases, n, min(max(usual, .05), .5))*float64(len(beats)) > odds {
 			continue
 		}
 		times := make([]float64, len(t.cases))
@@ -165,8 +169,8 @@ func (t *Track) slow(beats []Beat) (list []Slow) {
 	return list
 }
 
-// tail is how likely a coin that falls so with the likelihood p does so at least k times of n.
-func tail(n, k int, p float64) (sum float64) {
+// Tail is how likely a coin that falls so with the likelihood p does so at least k times of n.
+func Tail(n, k int, p float64) (sum float64) {
 	at := func(k int) float64 {
 		a, _ := math.Lgamma(float64(n + 1))
 		b, _ := math.Lgamma(float64(k + 1))
@@ -174,7 +178,10 @@ func tail(n, k int, p float64) (sum float64) {
 		return math.Exp(a - b - c + float64(k)*math.Log(p) + float64(n-k)*math.Log(1-p))
 	}
 	for ; k <= n; k++ {
-		sum += at(k)
+		x := at(k)
+		if sum += x; x < sum*1e-12 {
+			break // what follows is less still
+		}
 	}
 	return sum
 }

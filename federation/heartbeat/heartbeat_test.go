@@ -25,7 +25,7 @@ type gang struct {
 func newGang(seed uint64) *gang {
 	rng := rand.New(rand.NewPCG(seed, 31))
 	g := &gang{rng: rng, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), nodes: 2 + rng.IntN(31), says: true, slow: map[int]float64{}, first: seed%2 == 0}
-	g.track, g.spell, g.step = NewTrack(g.now), make([]time.Time, g.nodes), make([]float64, g.nodes)
+	g.track, g.spell, g.step = NewTrack(g.now, 0), make([]time.Time, g.nodes), make([]float64, g.nodes)
 	return g
 }
 
@@ -150,7 +150,7 @@ func TestBeginsAgain(t *testing.T) {
 // TestSilent: a run hangs when no node beats for a quarter of an hour, or three times as long as the longest silence so far; and those that did the fewest steps are named.
 func TestSilent(t *testing.T) {
 	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	track := NewTrack(start)
+	track := NewTrack(start, 0)
 	at := func(min int) time.Time { return start.Add(time.Duration(min) * time.Minute) }
 	beats := Beats{Nodes: 3, Of: []Beat{{Node: "a", Step: 7, At: at(1)}, {Node: "b", Step: 6, At: at(1)}}}
 	if !track.Silent(at(14)).IsZero() || track.Silent(at(15)).IsZero() || track.Beaten() {

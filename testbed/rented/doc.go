@@ -5,6 +5,7 @@
 //   - kept_test.go: jobs that keep their checkpoints (--keep) where no machine sees their files, under the same and without notice: none begins with a torn one.
 //   - keptsize_test.go: a checkpoint of 10 GiB, in no more memory than a small one, and as fast as the disk.
 //   - gang_test.go: a machine of a running gang is killed: the others are kept and one is replaced, or the job goes on without.
+//   - slow_test.go: of a gang that goes in step one machine is slow: it is found, and no other.
 //   - idle_test.go: a job that leaves its machine idle is told of, and then cancelled.
 //   - kill_test.go: the daemon is killed before and after every call that it makes to the cloud: no machine is left over, no gang is there twice.
 //   - refused_test.go: nothing in stock, no quota, no permission, too many calls: jobs wait with the reason, and the cloud is left in peace.

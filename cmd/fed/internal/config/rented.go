@@ -124,11 +124,13 @@ type Timing struct {
 	KillWait time.Duration `yaml:"kill_wait,omitempty"`
 	// How long after its lease a silent machine is taken to run nothing any more.
 	Margin time.Duration `yaml:"margin,omitempty"`
+	// How often machines tell the heartbeats of their jobs (#FSUB --heartbeat): a slow node is found by 45 of them. 20 seconds if not set.
+	Beats time.Duration `yaml:"beats,omitempty"`
 }
 
 func (t *Timing) check() error {
 	for name, d := range map[string]time.Duration{"boot": t.Boot, "list": t.List, "list_soon": t.ListSoon, "list_lag": t.ListLag, "stray": t.Stray,
-		"stock_out": t.StockOut, "kill_wait": t.KillWait, "margin": t.Margin} {
+		"stock_out": t.StockOut, "kill_wait": t.KillWait, "margin": t.Margin, "beats": t.Beats} {
 		if d < 0 || d > 0 && d < 100*time.Millisecond {
 			return fmt.Errorf("timing: %s: %s is less than 100ms", name, d)
 		}

@@ -134,5 +134,5 @@ func timingOf(s *config.Site, lease time.Duration) cloud.Timing {
 		own.List, own.ListSoon = cmp.Or(t.List, hostList), cmp.Or(t.ListSoon, hostListSoon)
 		t = &own
 	}
-	return cloud.Timing{Lease: lease, Boot: t.Boot, List: t.List, ListSoon: t.ListSoon, ListLag: t.ListLag, Stray: t.Stray, StockOut: t.StockOut, KillWait: t.KillWait, Margin: t.Margin}
+	return cloud.Timing{Lease: lease, Boot: t.Boot, List: t.List, ListSoon: t.ListSoon, ListLag: t.ListLag, Stray: t.Stray, StockOut: t.StockOut, KillWait: t.KillWait, Margin: t.Margin, Beats: t.Beats}
 }
