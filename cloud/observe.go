@@ -221,7 +221,7 @@ func (m *machine) info(now time.Time) *federation.NodeInfo {
 	if len(m.problems) > 0 { // as the health check of a Slurm node has it
 		var found []health.Check
 		for _, p := range m.problems {
-			found = append(found, health.Check{Code: health.Code(p.Code), Text: p.Text})
+			found = append(found, health.Check{Code: health.Code(p.Code), Text: p.Text, Device: p.Device})
 		}
 		i.Extra = health.WriteChecks(found)
 	}

@@ -33,7 +33,7 @@ const (
 	CondNoAccounting ConditionName = "NO_ACCOUNTING"
 	// CondOldPrices: prices that its machines are rented by are older than max_age.
 	CondOldPrices ConditionName = "OLD_PRICES"
-	// CondBadPart: gangs are kept off a switch or block of it that failures were laid to.
+	// CondBadPart: gangs are kept off a switch, block or rail of it that failures were laid to.
 	CondBadPart ConditionName = "BAD_PART"
 )
 

@@ -30,6 +30,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/stored"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 	"fsub/testbed/simsite"
 )
 
@@ -67,6 +68,7 @@ func TestFed(t *testing.T) {
 			"stale":  stale,
 			"lists":  priceLists,
 			"status": status,
+			"ports":  ports,
 			"sitedrain": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(ts.Value(theSite{}).(*simsite.Site).NodeDrain(args[0], args[1]))
 			},
@@ -83,10 +85,13 @@ func startSite(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	key := []byte(rand.Text())
+	key, nodes := []byte(rand.Text()), "a[1-2]"
+	if filepath.Base(env.WorkDir) == "script-badrail" {
+		nodes = "a[1-64]"
+	}
 	site, err := simsite.New(simsite.Config{
 		Name: "alpha", Clock: simsite.RealClock{}, JWTKey: key,
-		Nodes:      []simsite.NodeConfig{{Names: "a[1-2]", CPUs: 16, Mem: 64000, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}}},
+		Nodes:      []simsite.NodeConfig{{Names: nodes, CPUs: 16, Mem: 64000, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}}},
 		Partitions: []simsite.PartitionConfig{{Name: "main", Default: true}},
 	})
 	if err != nil {
@@ -113,6 +118,21 @@ func startSite(env *testscript.Env) error {
 	return errors.Join(os.WriteFile(filepath.Join(env.WorkDir, "fed.yaml"), []byte(config), 0o644),
 		os.WriteFile(filepath.Join(env.WorkDir, "other.yaml"), []byte(other), 0o644),
 		os.WriteFile(filepath.Join(env.WorkDir, "key"), key, 0o600))
+}
+
+// ports NODES [PORT...] has the health checks of nodes of alpha find these ports down.
+func ports(ts *testscript.TestScript, _ bool, args []string) {
+	c := client.New(ts.Getenv("FSUB_SOCKET"))
+	defer c.Close()
+	nodes, err := hostlist.Expand(args[0])
+	ts.Check(err)
+	for _, node := range nodes {
+		q := v1.HealthCheck{Node: "alpha/" + node, Findings: []v1.HealthProblem{}}
+		for _, port := range args[1:] {
+			q.Findings = append(q.Findings, v1.HealthProblem{Code: "check-link", Text: "port " + port + " is DOWN", Device: port})
+		}
+		ts.Check(c.HealthCheck(context.Background(), q))
+	}
 }
 
 // patience is how long anything may take on a machine that is busy with other tests.

@@ -146,7 +146,11 @@ func (s *nodes) suspicions() func(*memberNode) *v1.Suspicion {
 		if b == nil || b.Open.IsZero() {
 			return nil
 		}
-		return &v1.Suspicion{Rule: health.RulePart, Until: b.Until, Why: "gangs are kept off " + m.node.BadPart + ": " + b.Why}
+		rule := health.RulePart
+		if b.Rail {
+			rule = health.RuleRail
+		}
+		return &v1.Suspicion{Rule: rule, Until: b.Until, Why: "gangs are kept off " + m.node.BadPart + ": " + b.Why}
 	}
 }
 

@@ -58,8 +58,8 @@ func (s *rules) Get(_ *http.Request, _ identity.Caller) (v1.Health, error) {
 			v.Suspected, v.Rule = &n.Until, n.Rule
 		}
 		var last *health.Fail
-		for i := range n.Fails { // a job's own failures are remembered too, and are none of the node's
-			if f := &n.Fails[i]; f.Code == health.CodeSlow || health.ClassOf(f.Code) == federation.ClassNode {
+		for i := range n.Fails { // a job's own failures are remembered too, and are none of the node's; nor are those of a rail
+			if f := &n.Fails[i]; f.Rail == "" && (f.Code == health.CodeSlow || health.ClassOf(f.Code) == federation.ClassNode) {
 				v.Failures, v.Last, last = v.Failures+1, &f.At, f
 			}
 		}
@@ -143,10 +143,10 @@ func (s *rules) Check(r *http.Request, c identity.Caller, q *v1.HealthCheck) (v1
 	}
 	checks := []health.Check{}
 	for _, f := range q.Findings {
-		if !strings.HasPrefix(f.Code, "check-") || len(f.Text) > 500 {
-			return v1.None{}, answer.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes", f.Code))
+		if !strings.HasPrefix(f.Code, "check-") || len(f.Text) > 500 || len(f.Device) > 64 {
+			return v1.None{}, answer.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes, its device 64", f.Code))
 		}
-		checks = append(checks, health.Check{Code: health.Code(f.Code), Text: f.Text})
+		checks = append(checks, health.Check{Code: health.Code(f.Code), Text: f.Text, Device: f.Device})
 	}
 	data, err := json.Marshal(checks)
 	if err != nil {

@@ -48,6 +48,7 @@ type fakeSite struct {
 	associations federation.Associations // nil: it keeps no accounts
 	pool         bool                    // it has no slurmctld
 	asked        map[federation.JobID]*sbatch.Spec
+	extra        map[string]string // of nodes' records
 }
 
 func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
@@ -61,6 +62,9 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 		p.Nodes = append(p.Nodes, name)
 		o.Nodes = append(o.Nodes, federation.Node{Name: name, State: []string{cmp.Or(f.state, "IDLE")}, CPUs: 16, Mem: 64000,
 			GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}, Partitions: []string{"main"}})
+		if text := f.extra[name]; text != "" {
+			o.Nodes[i].Info = &federation.NodeInfo{Extra: text}
+		}
 		if f.down[name] {
 			o.Nodes[i].State = []string{"DOWN", "NOT_RESPONDING"}
 		}

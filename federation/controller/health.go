@@ -96,10 +96,17 @@ func (hr *healthRules) readChecks(s *site, o *federation.Observation) {
 	first, wanted := s.Seen == nil, hr.nodes.of(s.Name).wanted
 	for i := range o.Nodes {
 		n := &o.Nodes[i]
-		if n.Info == nil || !strings.HasPrefix(n.Info.Extra, health.CheckMark) {
+		if n.Info == nil {
 			continue
 		}
 		id := federation.NodeID{Site: s.Name, Name: n.Name}
+		if !strings.HasPrefix(n.Info.Extra, health.CheckMark) { // of a machine that nothing is wrong with
+			if _, was := hr.extra[id]; was || first && n.Rented != nil && hr.engine.Node(id) != nil {
+				delete(hr.extra, id)
+				hr.checked(id, nil)
+			}
+			continue
+		}
 		if hr.extra[id] == n.Info.Extra {
 			continue
 		}
@@ -119,7 +126,7 @@ func (hr *healthRules) readChecks(s *site, o *federation.Observation) {
 func (np *nodePools) standing(id federation.NodeID) health.Standing {
 	s := np.sites.byName[id.Site]
 	if s == nil || s.Seen == nil {
-		return health.Standing{Pool: string(id.Site), Size: 1, Site: 1}
+		return health.Standing{Pool: string(id.Site), Size: 1, Site: 1, Known: s != nil}
 	}
 	x := np.of[id.Site]
 	if x == nil || x.seen != s.Seen {
@@ -144,6 +151,7 @@ func (np *nodePools) standing(id federation.NodeID) health.Standing {
 		st.Pool, st.Size = string(id.Site)+"/"+x.of[p].Name, len(x.of[p].Nodes)
 	}
 	if i, ok := x.at[id.Name]; ok {
+		st.Known = true
 		switch health.ConditionOf(&s.Seen.Nodes[i]) {
 		case health.Drained, health.DownDrained, health.Down, health.DownAnswers:
 			st.Out = true

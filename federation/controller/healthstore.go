@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/health"
@@ -67,6 +68,7 @@ func (hr *healthRules) read(ctx context.Context) error {
 
 // takeTold takes in resets of breakers and findings of health checks.
 func (hr *healthRules) takeTold(records []health.Record) error {
+	told := map[federation.SiteName]bool{}
 	for _, r := range records {
 		switch r.Kind {
 		case health.RecordReset:
@@ -84,17 +86,27 @@ func (hr *healthRules) takeTold(records []health.Record) error {
 			}
 			site, name, _ := strings.Cut(r.Name, "/")
 			hr.checked(federation.NodeID{Site: federation.SiteName(site), Name: name}, checks)
+			told[federation.SiteName(site)] = true
 		default:
 			continue
 		}
 		hr.batch.health(health.Record{Kind: r.Kind, Name: r.Name})
+	}
+	for name := range told {
+		if s := hr.sites.byName[name]; s != nil {
+			hr.nodes.show(s)
+		}
 	}
 	hr.write()
 	return nil
 }
 
 func (hr *healthRules) checked(id federation.NodeID, checks []health.Check) {
+	before := hr.engine.Fabric.PortsDown(id.Site)
 	hr.carryOutAll(hr.engine.Checked(id, checks, hr.now()))
+	if before || hr.engine.Fabric.PortsDown(id.Site) {
+		hr.next, hr.report.changed = time.Time{}, true // when gangs try again may have changed
+	}
 }
 
 // write puts what the rules remember into the batch.

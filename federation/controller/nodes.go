@@ -169,8 +169,14 @@ func (ns *nodes) seen(s *site, o *federation.Observation) *federation.Observatio
 	now := ns.now()
 	merged := health.Merge(o, ns.of(s.Name).wanted, ns.federation, now)
 	id := func(name string) federation.NodeID { return federation.NodeID{Site: s.Name, Name: name} }
+	part := badParts(o, ns.engine.Fabric.KeptOff(s.Name, now))
 	marked := health.Mark(merged, func(name string) bool { return ns.engine.Suspected(id(name), now) },
-		badParts(o, ns.engine.Fabric.KeptOff(s.Name, now)))
+		func(name string) string {
+			if part := part(name); part != "" {
+				return part
+			}
+			return ns.engine.Fabric.BadRail(id(name), now)
+		})
 	return ns.upkeep.merge(s.Name, marked, now)
 }
 

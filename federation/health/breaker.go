@@ -12,13 +12,16 @@ import (
 // Breaker counts what a rule, or all of them together at a site, has drained, and is open once it wanted more than it may. It stays open until an operator
 // resets it: what made it open is still there. That of a part of the fabric keeps gangs off it while it is open.
 type Breaker struct {
-	Name   string              `json:"name"` // of the rule; or "site:NAME"; or "part:SITE/SWITCH"
+	Name   string              `json:"name"` // of the rule; or "site:NAME"; or "part:SITE/SWITCH", or of a rail "part:SITE/SWITCH:PORT"
 	Drains map[string][]drains `json:"drains,omitempty"`
-	Open   time.Time           `json:"open,omitzero"` // since when; zero: it is closed
+	Rail   bool                `json:"rail,omitempty"` // it is that of a rail
+	Open   time.Time           `json:"open,omitzero"`  // since when; zero: it is closed
 	Why    string              `json:"why,omitempty"`
 	Until  time.Time           `json:"until,omitzero"` // that of a part closes by itself then; zero: only an operator closes it
 	Reset  time.Time           `json:"reset,omitzero"` // when it was reset last: what was seen before counts no more
 }
+
+func (b *Breaker) close() { b.Open, b.Why, b.Until = time.Time{}, "", time.Time{} }
 
 type drains struct {
 	At   time.Time         `json:"at"`
@@ -143,7 +146,8 @@ func (e *Engine) Reset(name string, now time.Time) (closed []string) {
 		if b.Open.IsZero() || name != "" && b.Name != name {
 			continue
 		}
-		b.Open, b.Why, b.Until, b.Reset, b.Drains = time.Time{}, "", time.Time{}, now, map[string][]drains{}
+		b.close()
+		b.Reset, b.Drains = now, map[string][]drains{}
 		closed = append(closed, b.Name)
 		e.changed.Breakers = true
 		if b.IsPart() {

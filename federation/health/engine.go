@@ -33,6 +33,8 @@ type Standing struct {
 	Size int    // nodes of the pool
 	Site int    // nodes of the site
 	Out  bool   // it is drained or down already
+	// Known: the site has such a node, or was not seen yet.
+	Known bool
 	// Above are the leaf of the node and the switches or blocks above that, but for those that are above all nodes of the site.
 	Above []topology.Unit
 }
@@ -41,7 +43,7 @@ type Standing struct {
 func NewEngine(rules []Rule, look func(federation.NodeID) Standing) *Engine {
 	e := &Engine{rules: rules, look: look, nodes: newNodeBook(), jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
 		likes: newLikes(), late: map[string]map[int]federation.NodeID{}, lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
-	e.Fabric = Fabric{rule: e.rule(RulePart), look: look, breakers: e.breakers, gangs: map[federation.SiteName]*gangBook{}}
+	e.Fabric = Fabric{rule: e.rule(RulePart), rail: e.rule(RuleRail), look: look, nodes: &e.nodes, touch: e.touchNode, breakers: e.breakers, gangs: map[federation.SiteName]*gangBook{}}
 	return e
 }
 
@@ -56,6 +58,7 @@ type NodeState struct {
 	Drain  string            `json:"drain,omitempty"`  // the rule that has drained it
 	Died   []death           `json:"died,omitempty"`   // of jobs that may run again, which Fails has no room for; none has lived there since
 	Denied string            `json:"denied,omitempty"` // a rule that would have drained it and may not
+	Down   []Port            `json:"down,omitempty"`   // its ports that are down, by its health check, in order
 }
 
 // death is the early death of a job that has ended with it.
@@ -73,6 +76,9 @@ type Fail struct {
 	Code Code             `json:"code"`
 	Text string           `json:"text,omitempty"`
 	Ran  time.Duration    `json:"ran,omitempty"`
+	// Device is the port that a finding is about, and Rail the breaker of the rail that it is laid to: it is none of the node's own then.
+	Device string `json:"device,omitempty"`
+	Rail   string `json:"rail,omitempty"`
 	// Innocent: the job lived on another node afterwards. Guilty: it failed on another node too. Ended: it ended with this failure, and might run again.
 	Innocent bool `json:"innocent,omitempty"`
 	Guilty   bool `json:"guilty,omitempty"`

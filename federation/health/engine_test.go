@@ -221,7 +221,7 @@ func TestEveryNode(t *testing.T) {
 	e := NewEngine(Rules(), pool(100))
 	drained, tripped := 0, 0
 	check := func(i int, now time.Time) {
-		for _, f := range e.Checked(nth(i), []Check{{"check-gpu", "Xid 79"}}, now) {
+		for _, f := range e.Checked(nth(i), []Check{{Code: "check-gpu", Text: "Xid 79"}}, now) {
 			if f.Act == ActDrain && f.Denied == "" {
 				drained++
 			}
@@ -292,7 +292,7 @@ func TestLimits(t *testing.T) {
 			}
 			var found, same []Finding
 			if what == "check" {
-				found, same = one.Checked(on, []Check{{"check-gpu", "Xid 79"}}, now), two.Checked(on, []Check{{"check-gpu", "Xid 79"}}, now)
+				found, same = one.Checked(on, []Check{{Code: "check-gpu", Text: "Xid 79"}}, now), two.Checked(on, []Check{{Code: "check-gpu", Text: "Xid 79"}}, now)
 			} else {
 				_, found = one.Ended(x)
 				_, same = two.Ended(x)

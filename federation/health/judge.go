@@ -47,7 +47,7 @@ func (e *Engine) applies(r *Rule, n *NodeState, now time.Time) (by []*Fail) {
 	jobs, users, likes, checks := map[federation.JobID]bool{}, map[string]bool{}, map[string]bool{}, 0
 	for i := range n.Fails {
 		f := &n.Fails[i]
-		if !f.At.After(since) || !r.counts(f.Code) || f.Guilty || r.Innocent && !f.Innocent {
+		if !f.At.After(since) || !r.counts(f.Code) || f.Guilty || f.Rail != "" || r.Innocent && !f.Innocent {
 			continue
 		}
 		if f.Job == 0 {

@@ -18,6 +18,7 @@ type nodeBook struct {
 type siteBook struct {
 	failing  map[string]*NodeState // a job has failed there within stormSpan
 	suspects map[string]*NodeState
+	down     map[string]*NodeState // some of its ports are down
 }
 
 // stormSpan is how far back failures of many nodes count as one of their site.
@@ -30,7 +31,7 @@ func newNodeBook() nodeBook {
 func (b *nodeBook) site(name federation.SiteName) *siteBook {
 	s := b.sites[name]
 	if s == nil {
-		s = &siteBook{failing: map[string]*NodeState{}, suspects: map[string]*NodeState{}}
+		s = &siteBook{failing: map[string]*NodeState{}, suspects: map[string]*NodeState{}, down: map[string]*NodeState{}}
 		b.sites[name] = s
 	}
 	return s
@@ -42,6 +43,9 @@ func (b *nodeBook) put(n *NodeState) {
 	s := b.site(n.Node.Site)
 	if s.suspects[n.Node.Name] = n; len(n.Fails) > 0 {
 		s.failing[n.Node.Name] = n
+	}
+	if len(n.Down) > 0 {
+		s.down[n.Node.Name] = n
 	}
 }
 
@@ -60,6 +64,7 @@ func (b *nodeBook) drop(id federation.NodeID) {
 	if s := b.sites[id.Site]; s != nil {
 		delete(s.failing, id.Name)
 		delete(s.suspects, id.Name)
+		delete(s.down, id.Name)
 	}
 }
 

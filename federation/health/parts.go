@@ -52,7 +52,10 @@ type gangRun struct {
 // the engine.
 type Fabric struct {
 	rule     *Rule // nil: nothing is blamed
+	rail     *Rule // likewise
 	look     func(federation.NodeID) Standing
+	nodes    *nodeBook
+	touch    func(federation.NodeID) // what is remembered of a node is to be stored
 	breakers map[string]*Breaker
 	gangs    map[federation.SiteName]*gangBook
 	changed  bool // a breaker is to be stored
@@ -123,22 +126,20 @@ func (fb *Fabric) Ended(x Ended, v Verdict) []Finding {
 	}
 	run.slow = late || !run.failed && b.slow(&run)
 	b.add(run)
-	if !run.failed && !run.slow || fb.blamed(x.Site, run.above, x.At) {
+	if !run.failed && !run.slow {
+		return nil
+	}
+	if fb.blamed(x.Site, &run, x.At) {
+		b.runs[len(b.runs)-1].blamed = true
 		return nil
 	}
 	return fb.judge(b, &x, all)
 }
 
-// blamed reports whether one of the parts is, and marks the newest gang with that.
-func (fb *Fabric) blamed(site federation.SiteName, parts []string, now time.Time) bool {
-	for _, p := range parts {
-		if fb.keptOff(site, p, now) {
-			runs := fb.gangs[site].runs
-			runs[len(runs)-1].blamed = true
-			return true
-		}
-	}
-	return false
+// blamed reports whether gangs are kept off one of the parts above a gang's nodes, or off one of these for its rail.
+func (fb *Fabric) blamed(site federation.SiteName, run *gangRun, now time.Time) bool {
+	return slices.ContainsFunc(run.above, func(p string) bool { return fb.keptOff(site, p, now) }) ||
+		slices.ContainsFunc(run.on, func(name string) bool { return fb.BadRail(federation.NodeID{Site: site, Name: name}, now) != "" })
 }
 
 // slow reports whether a gang took half as long again as five others of its kind and size.
@@ -314,7 +315,7 @@ func (fb *Fabric) blame(b *gangBook, f *Finding) {
 
 // Breaker names the breaker that a finding has opened: that of its rule, or of the part of the fabric that is blamed.
 func (f *Finding) Breaker() string {
-	if f.Rule == RulePart {
+	if f.Rule == RulePart || f.Rule == RuleRail {
 		return PartBreaker(f.Node.Site, f.Node.Name)
 	}
 	return f.Rule
@@ -335,7 +336,12 @@ func (s *suspicion) why() string {
 
 // keptOff reports whether gangs are kept off a part of a site now.
 func (fb *Fabric) keptOff(site federation.SiteName, part string, now time.Time) bool {
-	b := fb.breakers[PartBreaker(site, part)]
+	return fb.isOpen(PartBreaker(site, part), now)
+}
+
+// isOpen reports whether the breaker of that name is open, and its time is not over.
+func (fb *Fabric) isOpen(name string, now time.Time) bool {
+	b := fb.breakers[name]
 	return b != nil && !b.Open.IsZero() && now.Before(b.Until)
 }
 
@@ -360,8 +366,9 @@ func (fb *Fabric) Over(site federation.SiteName, now time.Time) (some bool, next
 		if b.Open.IsZero() || !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if !now.Before(b.Until) {
-			b.Open, b.Why, b.Until, some, fb.changed = time.Time{}, "", time.Time{}, true, true
+		if !now.Before(b.Until) && !fb.lasts(b, site, now) {
+			b.close()
+			some, fb.changed = true, true
 			fb.unblame(site, strings.TrimPrefix(name, prefix))
 		} else if next.IsZero() || b.Until.Before(next) {
 			next = b.Until

@@ -84,6 +84,8 @@ func Rules() []Rule {
 			Jobs: 1, Within: time.Hour, Act: ActSuspect, For: 30 * time.Minute},
 		{Name: RulePart, What: "gangs below one switch or in one block fail or are slow, and do well elsewhere: gangs are kept off it",
 			Jobs: 3, Within: week, Act: ActSuspect, For: day},
+		{Name: RuleRail, What: "the same port goes down on several nodes of a switch or block: gangs are kept off these nodes, and none is broken by itself",
+			Jobs: 3, Within: 30 * time.Minute, Act: ActSuspect, For: day},
 		{Name: "clock-wrong", What: "the node's health check finds a wrong clock", Codes: []Code{"check-clock"},
 			Jobs: 1, Within: time.Hour, Act: ActNotify},
 
@@ -123,7 +125,7 @@ func WithOverrides(by map[string]Override) ([]Rule, error) {
 		}
 		r := &rules[i]
 		acts := []Act{ActOff, ActNotify, ActSuspect, ActDrain}
-		if name == RulePart {
+		if name == RulePart || name == RuleRail {
 			acts = acts[:3]
 		}
 		if r.Nodes > 0 {
@@ -165,6 +167,8 @@ func (r *Rule) needs() string {
 	switch {
 	case r.Nodes > 0:
 		n = fmt.Sprintf("%d nodes", r.Nodes)
+	case r.Name == RuleRail:
+		n = fmt.Sprintf("%d nodes", r.Jobs)
 	case r.Jobs == 1:
 		n = "1 finding"
 	}

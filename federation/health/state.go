@@ -16,22 +16,25 @@ import (
 type Check struct {
 	Code Code   `json:"code"` // check-gpu, check-link, check-disk, check-clock
 	Text string `json:"text"`
+	// Device is the port of the node that it is about, as NCCL names it: mlx5_3:1.
+	Device string `json:"device,omitempty"`
 }
 
 // Checked takes in what a health check found on a node; the same again is no news within the hour.
 func (e *Engine) Checked(id federation.NodeID, found []Check, now time.Time) (out []Finding) {
 	news := false
+	out = e.Fabric.ports(id, found, now)
 	for _, c := range found {
 		if n := e.nodes.all[id]; n != nil && slices.ContainsFunc(n.Fails, func(f Fail) bool {
 			return f.Code == c.Code && f.Text == c.Text && now.Sub(f.At) < hour
 		}) {
 			continue
 		}
-		e.note(id, Fail{At: now, Code: c.Code, Text: c.Text}, true)
+		e.note(id, Fail{At: now, Code: c.Code, Text: c.Text, Device: c.Device, Rail: e.Fabric.laid(id, c.Device, now)}, true)
 		news = true
 	}
 	if news {
-		out = e.judge(id, now)
+		out = append(out, e.judge(id, now)...)
 	}
 	return out
 }
@@ -46,7 +49,7 @@ func (e *Engine) Suspected(id federation.NodeID, now time.Time) bool {
 func (e *Engine) Nodes() (out []NodeState) {
 	for _, n := range e.nodes.all {
 		c := *n
-		c.Fails = slices.Clone(n.Fails)
+		c.Fails, c.Down = slices.Clone(n.Fails), slices.Clone(n.Down)
 		out = append(out, c)
 	}
 	slices.SortFunc(out, compareNodes)
@@ -83,7 +86,7 @@ func (e *Engine) Forgive(id federation.NodeID, resumed time.Time) {
 	}
 	n.Fails, n.Died = slices.DeleteFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) }), nil
 	n.Drain, n.Denied = "", ""
-	if len(n.Fails) == 0 {
+	if len(n.Fails) == 0 && len(n.Down) == 0 {
 		e.nodes.drop(id)
 	}
 	e.touchNode(id)
@@ -101,12 +104,15 @@ func (e *Engine) Gone(id federation.JobID) {
 func (e *Engine) Forget(now time.Time) {
 	for id, n := range e.nodes.all {
 		old := func(f Fail) bool { return now.Sub(f.At) > e.keeps(f.Code) }
-		if !slices.ContainsFunc(n.Fails, old) {
+		gone := len(n.Down) > 0 && !e.look(id).Known
+		if !gone && !slices.ContainsFunc(n.Fails, old) {
 			continue
 		}
-		n.Fails = slices.DeleteFunc(n.Fails, old)
+		if n.Fails = slices.DeleteFunc(n.Fails, old); gone {
+			e.Fabric.setDown(n, nil)
+		}
 		e.touchNode(id)
-		if len(n.Fails) == 0 && n.Drain == "" && !now.Before(n.Until) {
+		if len(n.Fails) == 0 && len(n.Down) == 0 && n.Drain == "" && !now.Before(n.Until) {
 			e.nodes.drop(id)
 		}
 	}

@@ -46,7 +46,7 @@ type HealthNode struct {
 }
 
 // HealthBreaker counts what a rule drains, or all rules at a site ("site:NAME"). While it is open nothing is drained by it. That of a switch or block ("part:SITE/NAME")
-// keeps gangs off that part while it is open.
+// or rail ("part:SITE/NAME:PORT") keeps gangs off it while it is open.
 type HealthBreaker struct {
 	Name  string     `json:"name"`
 	Open  bool       `json:"open"`
@@ -88,6 +88,8 @@ type HealthCheck struct {
 type HealthProblem struct {
 	Code string `json:"code"` // check-gpu, check-link, check-disk or check-clock
 	Text string `json:"text"`
+	// Device is the port that it is about, as NCCL names it: mlx5_3:1. Ports of one name that go down on many nodes are laid to a rail.
+	Device string `json:"device,omitempty"`
 }
 
 // HealthQuery is how many findings are listed.
@@ -114,7 +116,7 @@ func (f *HealthFinding) object() string {
 	switch {
 	case f.Job != 0:
 		return "job " + f.Job.String()
-	case f.Node != "" && f.Rule == "bad-part":
+	case f.Node != "" && (f.Rule == "bad-part" || f.Rule == "bad-rail"):
 		return "part " + string(f.Site) + "/" + f.Node
 	case f.Node != "":
 		return "node " + string(f.Site) + "/" + f.Node

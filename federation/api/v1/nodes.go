@@ -31,7 +31,7 @@ type Node struct {
 	Stale       bool      `json:"stale,omitempty"`  // since then it has not answered
 	Wanted      *Wanted   `json:"wanted,omitempty"` // the last word of operators; none was ever said otherwise
 	Note        string    `json:"note,omitempty"`   // why it is not as wanted
-	// Suspected: a rule of health has new jobs avoid the node for a while; rule bad-part, gangs.
+	// Suspected: a rule of health has new jobs avoid the node for a while; rules bad-part and bad-rail, gangs.
 	Suspected *Suspicion `json:"suspected,omitempty"`
 	Usable    bool       `json:"usable"`            // new jobs can start there
 	History   []NodeWas  `json:"history,omitempty"` // of a single node, the oldest line first

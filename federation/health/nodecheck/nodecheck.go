@@ -1,5 +1,5 @@
 // Package nodecheck looks at the machine that it runs on, as a node's health check does: its GPUs, links, disks and clock. [Run] returns what is wrong; what to
-// do about that, the rules of package health decide elsewhere. It changes nothing.
+// do about that, the rules of package health decide elsewhere. It changes nothing but its own list of ports that were seen active.
 package nodecheck
 
 import (
@@ -24,6 +24,8 @@ import (
 type Finding struct {
 	Code string `json:"code"` // check-gpu, check-link, check-disk or check-clock, as package health knows them
 	Text string `json:"text"`
+	// Device is the port that it is about, as NCCL names it: mlx5_3:1. Nodes that are alike have the same on the same rail of the network.
+	Device string `json:"device,omitempty"`
 }
 
 // Config is what to look at. Zero fields have a default.
@@ -31,7 +33,10 @@ type Config struct {
 	GPUs   int           // how many there must be; 0: as many as there are
 	Disks  []string      // directories that must be writable and not full; /, /tmp and slurmd's where there are such
 	XIDAge time.Duration // how long a GPU's error of the kernel's log counts; a day
-	Root   string        // of /sys and /proc, for tests
+	// Ports is a file that lists the ports that were active once: they are to be active. Without it a port whose switch is gone looks like one without a cable.
+	Ports string
+	Note  bool   // those that are active now are put into that file
+	Root  string // of /sys and /proc, for tests
 	// Command runs a program and returns its output; os/exec. An error that is exec.ErrNotFound: the machine does not have it.
 	Command func(ctx context.Context, name string, args ...string) (string, error)
 	// Unsynced reports whether the kernel's clock is not synchronised, and by how much it may be wrong; that of this machine.
@@ -128,14 +133,28 @@ func (c *Config) xids(ctx context.Context) (found []Finding) {
 	return found
 }
 
-// links looks at InfiniBand ports that have a cable and are not active.
+// links looks at InfiniBand and RoCE ports that are not active: those that have a link, and those that were active once.
 func (c *Config) links() (found []Finding) {
 	ports, _ := filepath.Glob(filepath.Join(c.Root, "/sys/class/infiniband/*/ports/*"))
+	text, _ := os.ReadFile(c.Ports)
+	once := strings.Fields(string(text))
+	known := len(once)
 	for _, port := range ports {
 		state, phys := word(filepath.Join(port, "state")), word(filepath.Join(port, "phys_state"))
-		if phys != "Disabled" && phys != "Polling" && phys != "" && state != "ACTIVE" {
-			found = append(found, problem("check-link", "port %s of %s is %s", filepath.Base(port), filepath.Base(filepath.Dir(filepath.Dir(port))), state))
+		device, n := filepath.Base(filepath.Dir(filepath.Dir(port))), filepath.Base(port)
+		name := device + ":" + n
+		switch was := slices.Contains(once, name); {
+		case state == "ACTIVE" && !was:
+			once = append(once, name)
+		case state == "ACTIVE":
+		case was || phys != "Disabled" && phys != "Polling" && phys != "":
+			f := problem("check-link", "port %s of %s is %s", n, device, state)
+			f.Device = name
+			found = append(found, f)
 		}
+	}
+	if c.Note && c.Ports != "" && len(once) > known {
+		os.WriteFile(c.Ports, []byte(strings.Join(once, "\n")+"\n"), 0o644) // else it is noted at the next look
 	}
 	return found
 }

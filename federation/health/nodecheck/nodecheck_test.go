@@ -78,3 +78,38 @@ func TestLinksAndClock(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestPortsOnce: a port that was active once and is not now is wrong, though it looks like one without a cable. A look that notes nothing knows what others have noted.
+func TestPortsOnce(t *testing.T) {
+	m := machine(t, nil)
+	m.Ports, m.Note = filepath.Join(m.Root, "ports"), true
+	set := func(device, state, phys string) {
+		t.Helper()
+		dir := filepath.Join(m.Root, "sys/class/infiniband", device, "ports/1")
+		err := os.MkdirAll(dir, 0o755)
+		for name, text := range map[string]string{"state": state, "phys_state": phys} {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("mlx5_0", "4: ACTIVE", "5: LinkUp")
+	set("mlx5_1", "1: DOWN", "2: Polling") // never had a cable
+	if found := Run(t.Context(), m); len(found) != 0 {
+		t.Fatalf("%+v", found)
+	}
+	set("mlx5_0", "1: DOWN", "2: Polling") // its switch is gone
+	m.Note = false
+	for range 2 {
+		if found := Run(t.Context(), m); len(found) != 1 || found[0] != (Finding{Code: "check-link", Text: "port 1 of mlx5_0 is DOWN", Device: "mlx5_0:1"}) {
+			t.Fatalf("%+v", found)
+		}
+	}
+	set("mlx5_0", "4: ACTIVE", "5: LinkUp")
+	set("mlx5_1", "4: ACTIVE", "5: LinkUp")
+	Run(t.Context(), m)
+	if text, _ := os.ReadFile(m.Ports); string(text) != "mlx5_0:1\n" {
+		t.Errorf("a look that is to note nothing has noted %q", text)
+	}
+}

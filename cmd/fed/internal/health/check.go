@@ -33,7 +33,8 @@ func NewCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health-check",
 		Short: "Look at this machine's GPUs, links, disks and clock; Slurm's HealthCheckProgram",
-		Long: `Look at this machine and print what is wrong as JSON. Nothing is drained here: a mistake of a check on every node would drain a cluster. The daemon
+		Long: `Look at this machine and print what is wrong as JSON. An InfiniBand or RoCE port is wrong if it has a link and is not active, or was active at an earlier
+report since the node has booted. Nothing is drained here: a mistake of a check on every node would drain a cluster. The daemon
 does that, by its rules and within their limits (fed health rules), once it is told:
 
   --report slurm   by the extra field of the node's record, which the daemon reads with the nodes of the site anyway. As root on the node, which
@@ -52,6 +53,7 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 40*time.Second) // slurmd kills it after 60
 			defer cancel()
+			c.Ports, c.Note = state+"-ports", report != ""
 			h := nodeHealth{Node: node, Time: time.Now().UTC(), Findings: nodecheck.Run(ctx, c)}
 			if h.Findings == nil {
 				h.Findings = []nodecheck.Finding{}
@@ -65,13 +67,13 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 			case "slurm":
 				var found []health.Check
 				for _, f := range h.Findings {
-					found = append(found, health.Check{Code: health.Code(f.Code), Text: f.Text})
+					found = append(found, health.Check{Code: health.Code(f.Code), Text: f.Text, Device: f.Device})
 				}
 				return reportToSlurm(cmd.Context(), node, state, found)
 			case "daemon":
 				q := v1.HealthCheck{Node: node, Findings: []v1.HealthProblem{}}
 				for _, f := range h.Findings {
-					q.Findings = append(q.Findings, v1.HealthProblem{Code: f.Code, Text: f.Text})
+					q.Findings = append(q.Findings, v1.HealthProblem{Code: f.Code, Text: f.Text, Device: f.Device})
 				}
 				return conn.Client().HealthCheck(cmd.Context(), q)
 			}
@@ -81,7 +83,7 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 	f := cmd.Flags()
 	f.StringVar(&report, "report", "", "tell the daemon, by way of slurm or daemon")
 	f.StringVar(&node, "node", "", "name of this node; its host name if not set")
-	f.StringVar(&state, "state", "/run/fsub-health", "file that says what was reported last, for --report slurm")
+	f.StringVar(&state, "state", "/run/fsub-health", "file that says what was reported last, for --report slurm; beside it STATE-ports lists the ports that were active once, with --report")
 	f.IntVar(&c.GPUs, "gpus", 0, "how many GPUs there must be; 0: as many as there are")
 	f.StringSliceVar(&c.Disks, "disk", nil, "directories whose file systems must be writable and not full; /, /tmp and /var/spool/slurmd if not set")
 	f.DurationVar(&c.XIDAge, "xid-age", 24*time.Hour, "how long errors of GPUs in the kernel's log count")

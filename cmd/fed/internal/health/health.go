@@ -24,6 +24,7 @@ func NewCommand() *cobra.Command {
 		Long: `The daemon looks at how jobs end and at what health checks find. By its rules it avoids nodes for a while, drains them, and holds jobs that fail
 wherever they run. Limits bound what a rule drains; beyond them its breaker opens, and nothing is drained by it until an operator resets it.
 The breaker part:SITE/NAME of a switch or block opens when gangs fail below it and do well elsewhere: gangs are kept off it for a day, or until an operator resets it.
+That of a rail, part:SITE/NAME:PORT, opens when the same port goes down on several nodes there: gangs are kept off these nodes until the ports are back.
 
 Without a verb: what is wrong with the daemon and its sites, the breakers that are open, and the nodes of which something is remembered.`,
 		Args: cobra.NoArgs,

@@ -33,6 +33,7 @@ type seenLine struct {
 	Ran    string           `json:"ran"`  // 2s, 5m
 	Text   string           `json:"text"`
 	Check  health.Code      `json:"check"` // of a finding
+	Device string           `json:"device"`
 }
 
 func newTestCommand() *cobra.Command {
@@ -46,7 +47,8 @@ func newTestCommand() *cobra.Command {
 Each line is a JSON object, the end of a job or a finding of a health check:
 
   {"time":"2026-01-01T10:00:00Z","job":1,"user":"alice","name":"train","nodes":"n1","state":"FAILED","exit":"1:0","ran":"2s"}
-  {"time":"2026-01-01T10:01:00Z","nodes":"n2","check":"check-gpu","text":"Xid 79"}`,
+  {"time":"2026-01-01T10:01:00Z","nodes":"n2","check":"check-gpu","text":"Xid 79"}
+  {"time":"2026-01-01T10:02:00Z","nodes":"n[3-8]","check":"check-link","device":"mlx5_3:1","text":"port 1 of mlx5_3 is DOWN"}`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rules := health.Rules()
@@ -81,7 +83,9 @@ Each line is a JSON object, the end of a job or a finding of a health check:
 
 // tryRules is what rules say to what a file tells.
 func tryRules(rules []health.Rule, size int, in io.Reader) (said []v1.HealthFinding, err error) {
-	engine := health.NewEngine(rules, func(federation.NodeID) health.Standing { return health.Standing{Pool: "pool", Size: size, Site: size} })
+	engine := health.NewEngine(rules, func(federation.NodeID) health.Standing {
+		return health.Standing{Pool: "pool", Size: size, Site: size, Known: true}
+	})
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	said = []v1.HealthFinding{}
@@ -115,7 +119,7 @@ func (s *seenLine) show(engine *health.Engine) ([]health.Finding, error) {
 	if s.Check != "" {
 		var found []health.Finding
 		for _, name := range names {
-			found = append(found, engine.Checked(federation.NodeID{Site: site, Name: name}, []health.Check{{Code: s.Check, Text: s.Text}}, s.Time)...)
+			found = append(found, engine.Checked(federation.NodeID{Site: site, Name: name}, []health.Check{{Code: s.Check, Text: s.Text, Device: s.Device}}, s.Time)...)
 		}
 		return found, nil
 	}
