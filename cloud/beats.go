@@ -33,6 +33,9 @@ func (d beatTeller) Beats(_ context.Context, jobs []federation.JobRef) (heartbea
 	return out, nil
 }
 
+// BeatsEvery implements driver.BeatTeller.
+func (d beatTeller) BeatsEvery() time.Duration { return d.t.Beats }
+
 // beats are those of a run's machines. When they were written is by the daemon's clock, but for the time that a report takes.
 func (r *run) beats() heartbeat.Beats {
 	b := heartbeat.Beats{Nodes: len(r.machines)}

@@ -52,7 +52,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [driver.AbilitiesOf].
 func (d *Driver) Abilities() driver.Abilities {
-	return driver.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Use: d, Beats: beatTeller{d}, BeatsEvery: d.t.Beats, Steps: d, SignalStep: d, Connect: d, Pools: d, Nodes: d, Check: d, Limits: d.Limits}
+	return driver.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Use: d, Beats: beatTeller{d}, Steps: d, SignalStep: d, Connect: d, Pools: d, Nodes: d, Check: d, Limits: d.Limits}
 }
 
 // New makes a driver. It calls nobody before Run.

@@ -53,8 +53,8 @@ func (hs *heartbeats) reconcile() {
 	}
 	every := heartbeat.Every
 	for _, s := range hs.sites.all {
-		if s.can.Beats != nil && s.can.BeatsEvery > 0 {
-			every = min(every, s.can.BeatsEvery)
+		if s.can.Beats != nil {
+			every = min(every, s.can.Beats.BeatsEvery())
 		}
 	}
 	hs.next = now.Add(every)
@@ -133,7 +133,7 @@ func (hs *heartbeats) see(s *site, j *job, b heartbeat.Beats) {
 	now := hs.now().UTC()
 	p := hs.of[j.ID]
 	if p == nil || !p.run.Equal(j.att.Started) {
-		p = &beating{run: j.att.Started, track: heartbeat.NewTrack(now, s.can.BeatsEvery)}
+		p = &beating{run: j.att.Started, track: heartbeat.NewTrack(now, s.can.Beats.BeatsEvery())}
 		hs.of[j.ID] = p
 	}
 	slow, known := p.track.See(b, now)

@@ -26,6 +26,8 @@ type heartSite struct {
 
 func (h *heartSite) Abilities() driver.Abilities { return driver.Abilities{Requeue: h, Beats: h} }
 
+func (h *heartSite) BeatsEvery() time.Duration { return heartbeat.Every }
+
 func (h *heartSite) Beats(_ context.Context, jobs []federation.JobRef) (heartbeat.Of, error) {
 	if !h.dead {
 		h.step += 40

@@ -26,7 +26,6 @@ type Abilities struct {
 	Measure     Measurer
 	Use         UseTeller
 	Beats       BeatTeller
-	BeatsEvery  time.Duration // how often Beats has new ones; 0: as heartbeat.Every
 	Steps       StepTeller
 	SignalStep  StepSignaller
 	Connect     Connector
@@ -137,6 +136,8 @@ type UseTeller interface {
 type BeatTeller interface {
 	// Beats returns the newest heartbeats of jobs: of each that runs, of as many of its nodes as have written any.
 	Beats(ctx context.Context, jobs []federation.JobRef) (heartbeat.Of, error)
+	// BeatsEvery is how often there are new ones.
+	BeatsEvery() time.Duration
 }
 
 // Running is a job that runs, with what it holds.
