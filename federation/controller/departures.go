@@ -39,12 +39,13 @@ type departures struct {
 	drained func(federation.SiteName) federation.SiteRecord
 	planner *planner
 
-	emptied drainMoves
-	bounds  move.Bounds
-	loaded  bool
-	next    time.Time
-	priced  federation.JobID            // the last job whose price was looked at
-	dry     map[federation.JobID]string // what was last told of a job that would be moved
+	emptied  drainMoves
+	bounds   move.Bounds
+	loaded   bool
+	next     time.Time
+	windowed federation.JobID            // the last job that was looked at for a window
+	priced   federation.JobID            // the last job whose price was looked at
+	dry      map[federation.JobID]string // what was last told of a job that would be moved
 }
 
 const (
@@ -69,9 +70,7 @@ func (dp *departures) reconcile() {
 		}
 	}
 	looks := departLooks
-	for _, s := range dp.sites.all {
-		subject{site: s.Name}.do(func() { looks = dp.leaveWindows(s, now, looks) })
-	}
+	looks = dp.leaveWindows(now, looks/2) + looks - looks/2
 	looks = dp.leaveDrained(now, looks)
 	dp.leavePrices(now, looks)
 	dp.makeRoom(now)
@@ -231,42 +230,68 @@ func (w *window) hits(s *site, j *job) bool {
 }
 
 // leaveWindows moves what a window would end, as late as its checkpoint, the copy of that, and the bound of moves by the hour allow. It returns how many looks are left.
-func (dp *departures) leaveWindows(s *site, now time.Time, looks int) int {
+func (dp *departures) leaveWindows(now time.Time, looks int) int {
 	if !dp.rule.Looks(move.Window) {
 		return looks
 	}
-	for _, w := range dp.windows(s, now) {
-		before := 0
-		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
-			j := s.jobs[id]
-			if looks == 0 || !dp.movable(s, j, now) || !w.hits(s, j) {
-				continue
+	var all []dueJob
+	for _, s := range dp.sites.all {
+		subject{site: s.Name}.do(func() {
+			for _, w := range dp.windows(s, now) {
+				all = append(all, dp.dueBy(s, w, now)...)
 			}
-			r := dp.run(s, j, now)
-			ahead := max(w.from.Sub(now), 0)
-			left := dp.left(j, r.Ran)
-			outlives := move.Outlives(left, ahead)
-			if outlives == 0 {
-				continue
-			}
-			lead := dp.rule.Lead(&r, before)
-			if before++; ahead > lead {
-				continue
-			}
-			looks--
-			rest, ok := dp.compare(s, j, &r, left, w.stay, false)
-			if !ok {
-				continue
-			}
-			costs := r.Costs(&rest.To)
-			for _, t := range move.Dearer(rest.Here, rest.To.Rest) { // if a window ends it, it would pay that too
-				t.Amount *= decision.Dollars(1 - outlives)
-				costs = append(costs, t)
-			}
-			dp.decide(s, j, &decision.Moved{Kind: move.Window, Why: w.why, Stay: w.stay, Saves: r.Ended(ahead, w.lasts, outlives, &rest.To), Costs: costs}, now)
+		})
+	}
+	for _, at := range after(all, dp.windowed) {
+		if looks == 0 {
+			break
 		}
+		looks--
+		s, j, w := at.s, at.j, at.w
+		dp.windowed = j.ID
+		rest, ok := dp.compare(s, j, &at.run, at.left, w.stay, false)
+		if !ok {
+			continue
+		}
+		costs := at.run.Costs(&rest.To)
+		for _, t := range move.Dearer(rest.Here, rest.To.Rest) { // if a window ends it, it would pay that too
+			t.Amount *= decision.Dollars(1 - at.outlives)
+			costs = append(costs, t)
+		}
+		dp.decide(s, j, &decision.Moved{Kind: move.Window, Why: w.why, Stay: w.stay, Saves: at.run.Ended(max(w.from.Sub(now), 0), w.lasts, at.outlives, &rest.To), Costs: costs}, now)
 	}
 	return looks
+}
+
+// dueJob is a job that is to leave by a window, now or soon.
+type dueJob struct {
+	stood
+	w        window
+	run      move.Run
+	left     *decision.Expected
+	outlives float64 // the probability that it runs into the window
+}
+
+// dueBy are the jobs at a site that are to leave by a window and have to begin now.
+func (dp *departures) dueBy(s *site, w window, now time.Time) (due []dueJob) {
+	before, ahead := 0, max(w.from.Sub(now), 0)
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[id]
+		if !dp.movable(s, j, now) || !w.hits(s, j) {
+			continue
+		}
+		r := dp.run(s, j, now)
+		left := dp.left(j, r.Ran)
+		outlives := move.Outlives(left, ahead)
+		if outlives == 0 {
+			continue
+		}
+		lead := dp.rule.Lead(&r, before)
+		if before++; ahead <= lead {
+			due = append(due, dueJob{stood{s, j}, w, r, left, outlives})
+		}
+	}
+	return due
 }
 
 // leavePrices moves jobs whose rest is much cheaper, or safer, elsewhere. Each pass looks at some of them.

@@ -335,3 +335,19 @@ func TestMovesAreKnownToANewDaemon(t *testing.T) {
 		t.Fatalf("attempts %+v: %s", all, b.history(id))
 	}
 }
+
+// Jobs without a place elsewhere do not keep those behind them from being looked at.
+func TestLeavesBehindThoseThatCannot(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes = departLooks + 10
+	b.with(movesOf(move.On, move.Window))
+	for range departLooks {
+		b.keeper(func(s *sbatch.Spec) { s.Fed.Sites = []string{"cheap"} })
+	}
+	last := b.keeper(nil)
+	b.maintain("cheap", "", 20*time.Minute, 4*time.Hour)
+	b.pass(20 * time.Minute)
+	if j := b.job(last); j.Site != "dear" {
+		t.Errorf("it is at %q: %s", j.Site, b.history(last))
+	}
+}

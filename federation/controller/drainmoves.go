@@ -25,10 +25,12 @@ type stood struct {
 	j *job
 }
 
+func (a stood) id() federation.JobID { return a.j.ID }
+
 // after puts in order what stands in a list, and begins behind a job, so that each pass goes on where the last one has stopped.
-func after(all []stood, last federation.JobID) []stood {
-	slices.SortFunc(all, func(a, b stood) int { return cmp.Compare(a.j.ID, b.j.ID) })
-	from, _ := slices.BinarySearchFunc(all, last+1, func(a stood, id federation.JobID) int { return cmp.Compare(a.j.ID, id) })
+func after[T interface{ id() federation.JobID }](all []T, last federation.JobID) []T {
+	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(a.id(), b.id()) })
+	from, _ := slices.BinarySearchFunc(all, last+1, func(a T, id federation.JobID) int { return cmp.Compare(a.id(), id) })
 	return slices.Concat(all[from:], all[:from])
 }
 
