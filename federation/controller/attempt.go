@@ -221,7 +221,7 @@ func (at *attempts) refuse(s *site, j *job, err error, reason reasons.Reason) {
 	}
 	j.leaveOut(no, until)
 	if j.array != nil && reason != reasons.Refused { // nor is it asked for the tasks that wait
-		j.array.leaveOut(no, at.now().Add(refusedFor))
+		j.array.leaveOut(no, until)
 		at.arrays.offerAnew(j.array)
 	}
 	at.life.backToQueue(j, reason)
