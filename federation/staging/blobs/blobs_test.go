@@ -327,3 +327,41 @@ func TestOnTheDisk(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A list of what a directory holds is whole while other objects are written.
+func TestListWhileOthersAreWritten(t *testing.T) {
+	s := directory(t, 0)
+	if err := s.Put(t.Context(), "fed/1/kept", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	var writing sync.WaitGroup
+	for n := range 4 {
+		writing.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if err := s.Put(t.Context(), fmt.Sprintf("fed/1/%d", n), strings.NewReader("x")); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 500 {
+		found := false
+		err := s.List(t.Context(), "fed/1/", func(key string, _ time.Time) error {
+			found = found || key == "fed/1/kept"
+			return nil
+		})
+		if err != nil || !found {
+			t.Errorf("found %v: %v", found, err)
+			break
+		}
+	}
+	close(over)
+	writing.Wait()
+}

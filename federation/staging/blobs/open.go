@@ -166,20 +166,29 @@ func (s *Store) Size(ctx context.Context, key string) (int64, error) {
 
 // List implements staging.Objects.
 func (s *Store) List(ctx context.Context, prefix string, each func(key string, at time.Time) error) error {
-	it := s.bucket.List(&blob.ListOptions{Prefix: prefix})
+	opts := &blob.ListOptions{Prefix: prefix}
+	token, tries := blob.FirstPageToken, 0
 	for {
-		o, err := it.Next(ctx)
-		if err == io.EOF {
-			return nil
+		page, next, err := s.bucket.ListPage(ctx, token, 1000, opts)
+		if gcerrors.Code(err) == gcerrors.NotFound && tries < mostTries { // a file was renamed or removed between two looks of the directory's
+			tries++
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := each(o.Key, o.ModTime); err != nil {
-			return err
+		for _, o := range page {
+			if err := each(o.Key, o.ModTime); err != nil {
+				return err
+			}
+		}
+		if token, tries = next, 0; len(next) == 0 {
+			return nil
 		}
 	}
 }
+
+const mostTries = 100 // of one page of a list
 
 // Delete implements staging.Objects.
 func (s *Store) Delete(ctx context.Context, key string) error { return wrap(s.bucket.Delete(ctx, key)) }
