@@ -108,6 +108,7 @@ func TestDistanceChoosesTheSite(t *testing.T) {
 		{"their distance does not matter", "alpha", "", []string{"-N4", "--fed-traffic=none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			awaitIdle(t)
 			id := fsub(t, append([]string{"fsub", "--gpus-per-node=1", "-t10", "-o", "/dev/null", "--wrap", "true"}, c.args...)...)
 			client := world.Daemon.Client()
 			defer client.Close()
@@ -130,6 +131,22 @@ func TestDistanceChoosesTheSite(t *testing.T) {
 				t.Errorf("want %s, and %q: %v", c.site, c.says, err)
 			}
 		})
+	}
+}
+
+// awaitIdle waits until the daemon has seen all nodes idle: a look that came just after the sites had started may not.
+func awaitIdle(t *testing.T) {
+	t.Helper()
+	var names strings.Builder
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
+		names.Reset()
+		err := world.Bed.Exec(t.Context(), login(&names, "sinfo", "-h", "-N", "-p", "main", "-t", "idle", "-o", "%N"))
+		if err == nil && strings.Count(names.String(), "\n") == 3*nodes {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("idle are only %q: %v", names.String(), err)
+		}
 	}
 }
 
