@@ -170,7 +170,7 @@ func (s *Store) List(ctx context.Context, prefix string, each func(key string, a
 	token, tries := blob.FirstPageToken, 0
 	for {
 		page, next, err := s.bucket.ListPage(ctx, token, 1000, opts)
-		if gcerrors.Code(err) == gcerrors.NotFound && tries < mostTries { // a file was renamed or removed between two looks of the directory's
+		if s.signer != nil && gcerrors.Code(err) == gcerrors.NotFound && tries < mostTries { // a file of the directory was renamed or removed while it was read
 			tries++
 			continue
 		}
