@@ -247,20 +247,25 @@ func (dp *departures) leaveWindows(now time.Time, looks int) int {
 			break
 		}
 		looks--
-		s, j, w := at.s, at.j, at.w
-		dp.windowed = j.ID
-		rest, ok := dp.compare(s, j, &at.run, at.left, w.stay, false)
-		if !ok {
-			continue
-		}
-		costs := at.run.Costs(&rest.To)
-		for _, t := range move.Dearer(rest.Here, rest.To.Rest) { // if a window ends it, it would pay that too
-			t.Amount *= decision.Dollars(1 - at.outlives)
-			costs = append(costs, t)
-		}
-		dp.decide(s, j, &decision.Moved{Kind: move.Window, Why: w.why, Stay: w.stay, Saves: at.run.Ended(max(w.from.Sub(now), 0), w.lasts, at.outlives, &rest.To), Costs: costs}, now)
+		dp.windowed = at.j.ID
+		subject{at.j.ID, at.s.Name}.do(func() { dp.leave(&at, now) })
 	}
 	return looks
+}
+
+// leave moves a job that is due, if that saves enough.
+func (dp *departures) leave(at *dueJob, now time.Time) {
+	s, j, w := at.s, at.j, at.w
+	rest, ok := dp.compare(s, j, &at.run, at.left, w.stay, false)
+	if !ok {
+		return
+	}
+	costs := at.run.Costs(&rest.To)
+	for _, t := range move.Dearer(rest.Here, rest.To.Rest) { // if a window ends it, it would pay that too
+		t.Amount *= decision.Dollars(1 - at.outlives)
+		costs = append(costs, t)
+	}
+	dp.decide(s, j, &decision.Moved{Kind: move.Window, Why: w.why, Stay: w.stay, Saves: at.run.Ended(max(w.from.Sub(now), 0), w.lasts, at.outlives, &rest.To), Costs: costs}, now)
 }
 
 // dueJob is a job that is to leave by a window, now or soon.

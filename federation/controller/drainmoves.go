@@ -68,31 +68,36 @@ func (dp *departures) leaveDrained(now time.Time, looks int) int {
 		}
 	}
 	for _, at := range after(all, d.looked) {
-		s, j, r := at.s, at.j, why[at.j.ID]
-		run := dp.run(s, j, now)
-		switch c := run.Checkpoint; {
-		case dp.bounds.Left(&dp.rule, now) == 0:
-			dp.stays(j, r, fmt.Sprintf("%d jobs have been moved within an hour, and it waits for its turn", dp.rule.PerHour))
-			continue
-		case c > 0 && run.Grace == 0 && run.Ran%c >= 2*departEach: // it leaves when it has just written one
-			dp.stays(j, r, fmt.Sprintf("it waits for its next checkpoint, at about %s", now.Add(c-run.Ran%c).UTC().Format(timeOfDay)))
-			continue
-		case looks == 0:
-			continue
-		}
-		looks--
-		d.looked = j.ID
-		rest, ok := dp.compare(s, j, &run, dp.left(j, run.Ran), true, false)
-		if !ok {
-			dp.stays(j, r, "no other nodes can take it now")
-			continue
-		}
-		costs := append(run.Costs(&rest.To), move.Dearer(rest.Here, rest.To.Rest)...)
-		m := &decision.Moved{Kind: move.Window, Why: fmt.Sprintf("node %s is drained by %s: %s", r.Node, r.Owner, r.Reason), Stay: true, Saves: []decision.Term{}, Costs: costs}
-		dp.record(s, j, m, now)
-		dp.begin(s, j, m)
+		subject{at.j.ID, at.s.Name}.do(func() { looks -= dp.empty(at, why[at.j.ID], looks > 0, now) })
 	}
 	return looks
+}
+
+// empty moves a job from the node that a record drains, or says why it stays. It returns how often placement was asked, which may be forbidden.
+func (dp *departures) empty(at stood, r *federation.NodeRecord, look bool, now time.Time) (looked int) {
+	s, j := at.s, at.j
+	run := dp.run(s, j, now)
+	switch c := run.Checkpoint; {
+	case dp.bounds.Left(&dp.rule, now) == 0:
+		dp.stays(j, r, fmt.Sprintf("%d jobs have been moved within an hour, and it waits for its turn", dp.rule.PerHour))
+		return 0
+	case c > 0 && run.Grace == 0 && run.Ran%c >= 2*departEach: // it leaves when it has just written one
+		dp.stays(j, r, fmt.Sprintf("it waits for its next checkpoint, at about %s", now.Add(c-run.Ran%c).UTC().Format(timeOfDay)))
+		return 0
+	case !look:
+		return 0
+	}
+	dp.emptied.looked = j.ID
+	rest, ok := dp.compare(s, j, &run, dp.left(j, run.Ran), true, false)
+	if !ok {
+		dp.stays(j, r, "no other nodes can take it now")
+		return 1
+	}
+	costs := append(run.Costs(&rest.To), move.Dearer(rest.Here, rest.To.Rest)...)
+	m := &decision.Moved{Kind: move.Window, Why: fmt.Sprintf("node %s is drained by %s: %s", r.Node, r.Owner, r.Reason), Stay: true, Saves: []decision.Term{}, Costs: costs}
+	dp.record(s, j, m, now)
+	dp.begin(s, j, m)
+	return 1
 }
 
 // asked reports whether the run of a job was to be moved already, not long ago.

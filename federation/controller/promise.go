@@ -25,8 +25,8 @@ const (
 	promiseMost = time.Hour        // after its begin it is not extended any more
 	promiseOver = time.Minute      // it ends so soon when its job has started
 
-	// promiseMargin is how long after the planned start it begins where a job of ours that waits at the site would run into it, having started a little later than planned: that could never start, and
-	// would keep the gang waiting with it, whose start is planned for when that job is over. Nowhere else: each local job that has got in between would move the gang's start, and the margin with it.
+	// promiseMargin is how much later than planned it begins where another job of ours, which waits at the site, would otherwise run into it: a job that is a little late could then not start in front of
+	// the reservation, and the gang, planned for when that job is over, would wait for it for ever. Elsewhere there is no margin: each local job that got in between would move the gang's start.
 	promiseMargin = 2 * time.Minute
 
 	promiseSlack = 30 * time.Second // a begin that is off by less is not changed
