@@ -94,7 +94,7 @@ func (c client) many(t *testing.T, where, bin string, jobs int, args string) tim
 			select {
 			case <-over:
 				return
-			case <-time.After(200 * time.Millisecond): // until a quarter more of the jobs have run
+			case <-time.After(2 * time.Second): // until a quarter more of the jobs have run
 			}
 			if made() <= (n+1)*jobs/(kills+1) {
 				continue
