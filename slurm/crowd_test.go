@@ -9,27 +9,25 @@ import (
 	"fsub/slurm/wire"
 )
 
-// crowd is a controller's list of jobs: so many of ours in a state, and others enough that reading all would be more work.
-func crowd(states ...string) (*view, map[number][]row) {
-	v, mine := &view{}, map[number][]row{}
+// crowd are the rows of so many jobs of ours in a state.
+func crowd(states ...string) map[number][]row {
+	mine := map[number][]row{}
 	for i, s := range states {
 		r := row{id: int64(federation.FirstJobID) + int64(i), state: wire.Strings{s}}
-		v.rows = append(v.rows, r)
 		mine[number(r.id)] = []row{r}
 	}
-	v.rows = append(v.rows, make([]row, 1000)...)
-	return v, mine
+	return mine
 }
 
 // Of a crowd those are read at once that have ended; what runs is read when it has run for some looks, whatever comes after it.
 func TestCrowdIsReadWhenItHasEnded(t *testing.T) {
 	states := slices.Repeat([]string{"RUNNING"}, 30)
 	states[3] = "COMPLETED"
-	v, mine := crowd(states...)
+	mine := crowd(states...)
 	m := &mark{}
 	for look := range 5 {
 		changed := m.changed(mine)
-		now, later := m.postpone(changed, mine, v)
+		now, later := m.postpone(changed, mine, false)
 		ended := slices.Contains(now, number(federation.FirstJobID)+3)
 		switch {
 		case look == 0 && (len(now) != 1 || !ended), look == 1 && len(now) != 0:
@@ -52,10 +50,10 @@ func TestCrowdIsReadWhenItHasEnded(t *testing.T) {
 
 // Those that merely wait where they were sent come to their turn with all that wait.
 func TestCrowdThatWaits(t *testing.T) {
-	v, mine := crowd(slices.Repeat([]string{"PENDING"}, 30)...)
+	mine := crowd(slices.Repeat([]string{"PENDING"}, 30)...)
 	m := &mark{}
 	at := time.Unix(1000, 0)
-	now, later := m.postpone(m.changed(mine), mine, v)
+	now, later := m.postpone(m.changed(mine), mine, false)
 	if len(now) > 0 || len(later) != 30 {
 		t.Fatalf("reads %v", now)
 	}
@@ -78,14 +76,14 @@ func TestCrowdThatHoldsNodes(t *testing.T) {
 		ids[i] = int64(i)
 	}
 	at := time.Unix(1000, 0)
-	read, others := begun(nil).ripe(ids, 1000, at)
+	read, others := begun(nil).ripe(ids, false, at)
 	if len(read) > 0 || len(others) != 30 {
 		t.Errorf("reads %v", read)
 	}
-	if read, others = others.ripe(append(ids, 99), 1000, at.Add(unreadFor)); len(read) != 30 || len(others) != 1 {
+	if read, others = others.ripe(append(ids, 99), false, at.Add(unreadFor)); len(read) != 30 || len(others) != 1 {
 		t.Errorf("later reads %v, leaves %v", read, others)
 	}
-	if read, _ = begun(nil).ripe(ids[:5], 1000, at); len(read) != 5 {
+	if read, _ = begun(nil).ripe(ids[:5], false, at); len(read) != 5 {
 		t.Errorf("of few reads %v", read)
 	}
 }

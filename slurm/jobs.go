@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +27,7 @@ type row struct {
 
 // view is the controller's list of all its jobs in one response.
 type view struct {
+	at      time.Time // when it was asked for
 	rows    []row
 	records []wire.Job // nil where only the rows were asked for
 }
@@ -34,8 +35,8 @@ type view struct {
 // Jobs reads /jobs/state/ (80 bytes a job) and asks for the details of those jobs whose rows are
 // new or different. Where that path does not exist, the details of all jobs are read whenever one has changed.
 func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
-	old, _ := m.(*mark)
-	if old == nil {
+	old, told := m.(*mark)
+	if !told {
 		old = &mark{}
 	}
 	ctx = calling(ctx, forLooks)
@@ -49,6 +50,9 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		return report, err
 	}
 	mine := group(v.rows, d.ours(old), old.owner)
+	if alive, ok := m.(federation.Alive); ok && !st.mapped {
+		old.pass(mine, alive)
+	}
 	changed := old.changed(mine)
 	again := old.stale(mine, changed, report.At)
 	for _, id := range d.lost.due(mine, func(id number) federation.JobID { return old.jobOf(st, id) }, report.At) {
@@ -57,8 +61,8 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		}
 	}
 	read, postponed := changed, []number(nil)
-	if m != nil { // with no mark all is told
-		read, postponed = old.postpone(changed, mine, v)
+	if told { // with no mark all is told
+		read, postponed = old.postpone(changed, mine, v.records != nil || d.queue.bulk.suits(len(changed), len(v.rows)))
 	}
 	old.lateFirst(read)
 	read = append(read, again...)
@@ -69,8 +73,9 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	read = read[:len(read)-len(unread)]
 	d.holders.noteRunning(st, read, records)
 	next := old.clone()
-	next.learn(read, records)
-	mine = group(v.rows, d.ours(next), next.owner)
+	if next.learn(read, records) {
+		mine = group(v.rows, d.ours(next), next.owner)
+	}
 	known := next.see(mine)
 	for _, id := range read {
 		if len(records[id]) == 0 { // gone between the two questions: the next report will not know it
@@ -118,10 +123,6 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	report.Mark = next
 	return report, d.endTwins(ctx, &report, next)
 }
-
-// readAll reports whether reading all the jobs there are is less work than reading n of them one by one: a call costs about as much as
-// four jobs.
-func readAll(n, all int) bool { return n > 20 && n*4 > all }
 
 // overtaken reports whether a job has started between the list and its details. If it goes back to
 // the queue before the next look, as when a node refuses it, the next list is the same as this one;
@@ -183,9 +184,11 @@ func group(rows []row, ours func(number) bool, owner map[int64]number) map[numbe
 func fingerprint(rows []row) uint64 {
 	sum := uint64(len(rows))
 	for _, r := range rows {
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%d_%s %v", r.id, r.tasks, r.state)
-		sum += h.Sum64()
+		h := maphash.Comparable(listSeed, r.id) ^ maphash.String(listSeed, r.tasks)
+		for _, s := range r.state {
+			h = h*31 + maphash.String(listSeed, s)
+		}
+		sum += h
 	}
 	return sum
 }
@@ -207,10 +210,10 @@ func pendingTasks(id number, rows []row) []int {
 // suffice for are left unread.
 func (d *Driver) details(ctx context.Context, ids []number, v *view) (records map[number][]wire.Job, unread []number, err error) {
 	out := map[number][]wire.Job{}
-	if all := v.records; all != nil || readAll(len(ids), len(v.rows)) {
+	if all := v.records; all != nil || d.queue.bulk.suits(len(ids), len(v.rows)) {
 		if all == nil {
 			var err error
-			if all, err = d.queue.allJobs(ctx); err != nil {
+			if all, err = d.queue.bulkOf(ctx, len(v.rows)); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -84,6 +84,17 @@ func (m *mark) see(mine map[number][]row) map[number]bool {
 	return known
 }
 
+// pass notes the jobs that have ended and are not alive to the caller as told: a controller that takes thousands of short jobs remembers thousands of them, and a
+// daemon that starts has recorded their ends.
+func (m *mark) pass(mine map[number][]row, alive federation.Alive) {
+	m.seen = map[number]uint64{}
+	for id, rows := range mine {
+		if !alive[federation.JobID(id)] && !slices.ContainsFunc(rows, func(r row) bool { return !state(r.state).Ended() }) {
+			m.seen[id] = fingerprint(rows)
+		}
+	}
+}
+
 // unsee makes the next report tell the job again.
 func (m *mark) unsee(id number) { delete(m.seen, id) }
 
@@ -108,8 +119,9 @@ const (
 	waitingMost = 5
 )
 
-// learn notes which tasks belong to the arrays that were looked at.
-func (m *mark) learn(ids []number, records map[number][]wire.Job) {
+// learn notes which tasks belong to the arrays that were looked at, and reports whether any do, or did.
+func (m *mark) learn(ids []number, records map[number][]wire.Job) bool {
+	had := len(m.owner) > 0
 	looked := map[number]bool{}
 	for _, id := range ids {
 		looked[id] = true
@@ -122,6 +134,7 @@ func (m *mark) learn(ids []number, records map[number][]wire.Job) {
 			}
 		}
 	}
+	return had || len(m.owner) > 0
 }
 
 // remember adds to an array the tasks that have ended and left the controller's memory, and keeps those that have ended.

@@ -77,7 +77,7 @@ func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.
 			ask = append(ask, r.id)
 		}
 	}
-	ask, begun := h.begun.ripe(ask, len(rows), now)
+	ask, begun := h.begun.ripe(ask, h.queue.bulk.suits(len(ask), len(rows)), now)
 	h.mu.Unlock()
 	records, unread, err := h.queue.runningRecords(ctx, ask, len(rows), half(ctx))
 	if err != nil {

@@ -144,6 +144,15 @@ func (s *site) pollSoon(at time.Time) {
 	}
 }
 
+// alive are the jobs with an attempt here that is not final.
+func (s *site) alive() federation.Alive {
+	all := federation.Alive{}
+	for _, j := range s.jobs {
+		all[j.ID], all[j.Number()] = true, true
+	}
+	return all
+}
+
 // waiting is how many jobs of ours wait at the site.
 func (s *site) waiting() int {
 	n := 0

@@ -127,6 +127,9 @@ func (w *watch) lookAt(s *site, now time.Time) {
 	if !s.polling && !now.Before(s.nextPoll) {
 		s.polling = true
 		mark, d := s.mark, s.driver
+		if mark == nil {
+			mark = s.alive()
+		}
 		w.calls.add(s, polled{}, func(ctx context.Context) any {
 			r, err := d.Jobs(ctx, mark)
 			return polled{report: r, err: err}
