@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ func (w *world) read(name string) string {
 	}
 	return string(text)
 }
+
+// Where SIGHUP is ignored, as below nohup, it is in all that is started from there. What is caught here is not.
+func init() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) }
 
 // TestEnds: each task ends as it would alone, whatever its neighbours do, and its files have its own names.
 func TestEnds(t *testing.T) {
