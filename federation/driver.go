@@ -97,10 +97,6 @@ type Receipt struct {
 // Mark stands for what a driver has already reported. It is opaque, and of no use to another driver.
 type Mark any
 
-// Alive is a first mark of a caller that knows the federation's jobs: the IDs, and the numbers at the site, of those that have not ended. What has
-// ended at the site and is none of them need not be told. A driver may take it for the zero mark.
-type Alive map[JobID]bool
-
 // JobsReport is the site controller's view of the federated jobs.
 type JobsReport struct {
 	At      time.Time // when the request began: a job acknowledged later may be missing

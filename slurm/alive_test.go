@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
@@ -20,7 +21,7 @@ func TestEndsThatAreKnown(t *testing.T) {
 	const first = federation.FirstJobID
 	f := newFake(t, "v0.0.42")
 	var rows wire.JobsStateResponse
-	alive := federation.Alive{first: true}
+	alive := driver.Alive{first: true}
 	show := func(id federation.JobID, state string) {
 		rows.Jobs = append(rows.Jobs, wire.JobStateRow{JobID: wire.Text(fmt.Sprint(id)), State: wire.Strings{state}})
 		f.on(fmt.Sprint("GET /slurm/job/", id), 200, wire.JobsResponse{Jobs: wire.List[wire.Job]{{JobID: int64(id), AdminComment: "f/x", State: wire.Strings{state}}}})
@@ -64,35 +65,8 @@ func TestEndsThatAreKnown(t *testing.T) {
 	if told, _ := look(nil); len(told) != ended+waiting {
 		t.Errorf("with the zero mark %d are told", len(told))
 	}
-	if !maps.Equal(alive, federation.Alive{first: true}) {
+	if !maps.Equal(alive, driver.Alive{first: true}) {
 		t.Error("the caller's mark is changed")
-	}
-}
-
-// TestListIsShared: a look at nodes takes the list of jobs that a poll has just read, and reads an older one again.
-func TestListIsShared(t *testing.T) {
-	f := newFake(t, "v0.0.42")
-	f.on("GET /slurm/jobs/state/", 200, wire.JobsStateResponse{Jobs: wire.List[wire.JobStateRow]{{JobID: "5", State: wire.Strings{"COMPLETED"}}}})
-	d := f.driver(t, nil)
-	now := time.Now()
-	d.c.now = func() time.Time { return now }
-	if _, err := d.Jobs(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	polled := now
-	for _, c := range []struct {
-		later time.Duration
-		reads int
-		at    time.Time
-	}{{listShared / 2, 1, polled}, {listShared, 2, polled.Add(listShared * 3 / 2)}} {
-		now = now.Add(c.later)
-		v, err := d.holders.lookAtNodes(t.Context(), standing{known: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := f.count("/jobs/state/"); n != c.reads || !v.at.Equal(c.at) || len(v.rows) != 1 {
-			t.Errorf("%v after the poll: read %d times, as of %v: %v", now.Sub(polled), n, v.at, v.rows)
-		}
 	}
 }
 

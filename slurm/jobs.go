@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
@@ -27,7 +28,6 @@ type row struct {
 
 // view is the controller's list of all its jobs in one response.
 type view struct {
-	at      time.Time // when it was asked for
 	rows    []row
 	records []wire.Job // nil where only the rows were asked for
 }
@@ -50,7 +50,7 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		return report, err
 	}
 	mine := group(v.rows, d.ours(old), old.owner)
-	if alive, ok := m.(federation.Alive); ok && !st.mapped {
+	if alive, ok := m.(driver.Alive); ok && !st.mapped {
 		old.pass(mine, alive)
 	}
 	changed := old.changed(mine)

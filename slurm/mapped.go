@@ -102,8 +102,8 @@ func (at *site) parseKey(texts ...string) (name, bool) {
 // a new one if the controller has started again.
 func (d *Driver) lookAtJobs(ctx context.Context, st standing, old *mark) (*view, *mark, error) {
 	if !st.mapped {
-		v, err := d.queue.read(ctx)
-		return v, old, err
+		rows, err := d.queue.states(ctx, "")
+		return &view{rows: rows}, old, err
 	}
 	stats, err := d.diag(ctx)
 	if err != nil {
@@ -214,7 +214,8 @@ func unique(list []int64) []int64 {
 // lookAtNodes reads what Observe needs of the jobs.
 func (h *holders) lookAtNodes(ctx context.Context, st standing) (*view, error) {
 	if !st.mapped {
-		return h.queue.readSince(ctx, h.c.now().Add(-listShared))
+		rows, err := h.queue.states(ctx, "")
+		return &view{rows: rows}, err
 	}
 	stats, err := h.diag(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
@@ -86,7 +87,7 @@ func (m *mark) see(mine map[number][]row) map[number]bool {
 
 // pass notes the jobs that have ended and are not alive to the caller as told: a controller that takes thousands of short jobs remembers thousands of them, and a
 // daemon that starts has recorded their ends.
-func (m *mark) pass(mine map[number][]row, alive federation.Alive) {
+func (m *mark) pass(mine map[number][]row, alive driver.Alive) {
 	m.seen = map[number]uint64{}
 	for id, rows := range mine {
 		if !alive[federation.JobID(id)] && !slices.ContainsFunc(rows, func(r row) bool { return !state(r.state).Ended() }) {

@@ -65,9 +65,6 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at := l.jobs.at; !at.IsZero() && at.Before(o.At) {
-		o.At = at
-	}
 	o.Cluster, o.Version = l.release.Cluster, l.release.Release
 	if tr.old {
 		o.Cluster = d.queue.clusterName(ctx)

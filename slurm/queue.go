@@ -26,7 +26,6 @@ type queue struct {
 
 	mu      sync.Mutex
 	recent  recentJobs // of a site without /jobs/state/: the last answer about all jobs
-	latest  *view      // of one with it, where the numbers are ours: the last answer
 	cluster string     // the site's name for itself, where not every answer tells it
 }
 
@@ -45,36 +44,6 @@ func (q *queue) states(ctx context.Context, ids string) ([]row, error) {
 		finish: func(rows []row) []row {
 			return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.id == 0 })
 		}})
-}
-
-// listShared is how old the list of jobs may be that a look at nodes takes from a poll: one follows the other where a job has ended, and a list of thousands of jobs
-// that the controller still remembers costs slurmrestd 5 microseconds each.
-const listShared = 500 * time.Millisecond
-
-// read reads the states of all jobs.
-func (q *queue) read(ctx context.Context) (*view, error) {
-	v := &view{at: q.c.now()}
-	var err error
-	if v.rows, err = q.states(ctx, ""); err != nil {
-		return nil, err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.latest == nil || v.at.After(q.latest.at) {
-		q.latest = v
-	}
-	return v, nil
-}
-
-// readSince is the last list of jobs if it was asked for after a time, else a new one.
-func (q *queue) readSince(ctx context.Context, t time.Time) (*view, error) {
-	q.mu.Lock()
-	last := q.latest
-	q.mu.Unlock()
-	if last != nil && last.at.After(t) {
-		return last, nil
-	}
-	return q.read(ctx)
 }
 
 // withDetails asks for all that is known of jobs. Without LOCAL slurmrestd first asks the controller, by another call, whether the site

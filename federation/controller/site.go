@@ -145,8 +145,8 @@ func (s *site) pollSoon(at time.Time) {
 }
 
 // alive are the jobs with an attempt here that is not final.
-func (s *site) alive() federation.Alive {
-	all := federation.Alive{}
+func (s *site) alive() driver.Alive {
+	all := driver.Alive{}
 	for _, j := range s.jobs {
 		all[j.ID], all[j.Number()] = true, true
 	}

@@ -90,6 +90,7 @@ func (set crowded) moves(t *testing.T) {
 	w.registerNodes(ctx)
 	w.awaitEnds(ctx, subs)
 	w.at(from, "scancel", "-u", "carol") // what is left of ours there would start now
+	w.at(to, "scancel", "-u", "carol")   // once more: a controller that was killed right after may have forgotten it
 	sleep(ctx, 5*time.Second)
 	rest()
 	operator.Wait()

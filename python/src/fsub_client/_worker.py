@@ -28,8 +28,11 @@ def main(directory: str) -> None:
         call = f.read(end - start)
     sys.path[:0] = [p for p in head["path"] if p not in sys.path]
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # cloudpickle, where there is none
+    # What Python writes there and renames, another site may be about to take with the directory.
+    write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
+    sys.dont_write_bytecode = write
     try:
         fn, (args, kwargs) = cloudpickle.loads(function), cloudpickle.loads(call)
         del function, call
