@@ -89,7 +89,7 @@ func TestBulkThatTakesTooLong(t *testing.T) {
 		defer cancel()
 		r, err := d.Jobs(ctx, nil)
 		if err == nil && len(r.Changed) != jobs {
-			t.Errorf("%d are told", len(r.Changed))
+			err = fmt.Errorf("%d are told", len(r.Changed))
 		}
 		return err
 	}
