@@ -107,6 +107,16 @@ func TestBulkThatTakesTooLong(t *testing.T) {
 		}
 	}
 	f.on("GET /slurm/jobs/", 200, all)
+	var ids []int64
+	for _, j := range all.Jobs {
+		ids = append(ids, j.JobID)
+	}
+	// Where a look needs them all, as at a mapped site, they are still read in one answer.
+	singly := f.count("/slurm/v0.0.42/job/")
+	if got, _, err := d.queue.runningRecords(t.Context(), ids, jobs, never); err != nil || len(got) != jobs || f.count("/slurm/v0.0.42/job/") != singly {
+		t.Errorf("%d are read, %d of them one by one: %v", len(got), f.count("/slurm/v0.0.42/job/")-singly, err)
+	}
+	d.queue.bulk.most.Store(jobs / 2)
 	if d.queue.bulk.suits(jobs, jobs) || !d.queue.bulk.suits(jobs/2, jobs/2) {
 		t.Errorf("at most %d at once", d.queue.bulk.most.Load())
 	}

@@ -14,14 +14,17 @@ type bulk struct {
 	most atomic.Int64 // more than these are not read in one answer; 0: nothing is known against it
 }
 
-// suits reports whether reading all the jobs there are is less work than reading n of them one by one: a call costs about as much as four jobs.
+// suits reports whether n of all the jobs there are should be read in one answer: it is less work, and not known to take too long.
 func (b *bulk) suits(n, all int) bool {
 	most := b.most.Load()
-	return n > 20 && n*4 > all && (most == 0 || int64(all) <= most)
+	return lessWork(n, all) && (most == 0 || int64(all) <= most)
 }
 
-// bulkOf reads all jobs, of which there are so many. Where that takes longer than there is time for, half as many at most are read so
-// from then on: a busy slurmrestd would begin anew each time (14 kB a job), and what is read one by one until the time is over is not lost.
+// lessWork reports whether reading all the jobs there are is less work than reading n of them one by one: a call costs about as much as four jobs.
+func lessWork(n, all int) bool { return n > 20 && n*4 > all }
+
+// bulkOf reads all the jobs there are at the site. Where that takes longer than there is time for, at most half as many are read in one answer
+// from then on: a busy slurmrestd would start over each time (14 kB a job), and what is read one by one until the time is over is not lost.
 func (q *queue) bulkOf(ctx context.Context, all int) ([]wire.Job, error) {
 	began := time.Now()
 	jobs, err := q.allJobs(ctx)

@@ -9,7 +9,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// crowd are the rows of so many jobs of ours in a state.
+// crowd returns the rows of one job of ours for each state.
 func crowd(states ...string) map[number][]row {
 	mine := map[number][]row{}
 	for i, s := range states {

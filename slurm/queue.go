@@ -97,7 +97,8 @@ func (q *queue) job(ctx context.Context, id int64) ([]wire.Job, error) {
 
 // runningRecords asks for the records of running jobs one by one, or for all there are if that is less work. What there is no time for until then is left unread.
 func (q *queue) runningRecords(ctx context.Context, ids []int64, total int, until time.Time) (records []wire.Job, unread []int64, err error) {
-	if q.bulk.suits(len(ids), total) {
+	// What must be read whole gains nothing by being read in parts, and would never end that way.
+	if q.bulk.suits(len(ids), total) || until.Equal(never) && lessWork(len(ids), total) {
 		all, err := q.bulkOf(ctx, total)
 		if err != nil {
 			return nil, nil, err
