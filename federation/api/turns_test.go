@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,9 +71,9 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	var hooks *webhooks.Hub
+	var hooks atomic.Pointer[webhooks.Hub] // requests are answered before there is one
 	d := startWith(t, api.Config{
-		Webhooks: func() *webhooks.Hub { return hooks },
+		Webhooks: hooks.Load,
 		Usage:    busyUsage{}, Prices: p, CheckBooks: p,
 		Reports: reports.New(reports.Config{Saved: reports.In(st), Mail: p, Domains: []string{"example.org"}, Write: format.Write, Ending: format.Ending,
 			Make: func(_ context.Context, _ *reports.Definition, spec report.Spec, at time.Time) (*report.Table, error) {
@@ -96,7 +97,7 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 	})
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.wait() }))
 	t.Cleanup(receiver.Close)
-	hooks = newHooks(t, d)
+	hooks.Store(newHooks(t, d))
 	if code := as(t, olga, d.Socket, "POST", "/fed/v1/webhooks", v1.Webhook{Name: "w", URL: receiver.URL}, nil); code != http.StatusOK {
 		t.Fatalf("status %d", code)
 	}
