@@ -13,8 +13,6 @@ import (
 // those are read at once that have ended.
 
 const (
-	// crowdFrom is how many must have changed since the last look, or hold nodes and have not been read, for it to be a crowd.
-	crowdFrom = 8
 	// notEndedMost bounds the jobs that have not ended and whose details are read in one look, where many have changed.
 	notEndedMost = 16
 	// lateMost is for how many looks the details of such a job are left to the next one.
@@ -24,7 +22,7 @@ const (
 // postpone leaves to the next look what can wait where many jobs have changed and are read one by one: of jobs that take a second most
 // have ended by then, and nobody has missed their start. What was left to the next look often enough comes first.
 func (m *mark) postpone(changed []number, mine map[number][]row, atOnce bool) (now, later []number) {
-	if atOnce || len(changed) <= crowdFrom {
+	if atOnce || len(changed) <= notEndedMost {
 		return changed, nil
 	}
 	for _, id := range changed {
@@ -89,7 +87,7 @@ const unreadFor = 3 * time.Second
 
 // ripe are those of ids that are to be read now, and the others: none where all are read at once.
 func (b begun) ripe(ids []int64, atOnce bool, now time.Time) (read []int64, others begun) {
-	if atOnce || len(ids) <= crowdFrom {
+	if atOnce || len(ids) <= notEndedMost {
 		return ids, nil
 	}
 	others = begun{}
