@@ -258,6 +258,9 @@ func (c *Collector) jobsOf(ctx context.Context, all []federation.Charge) (map[fe
 			ids = append(ids, all[i].Job)
 		}
 	}
+	if len(ids) == 0 {
+		return out, nil
+	}
 	jobs, err := c.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
 	for i := range jobs {
 		out[jobs[i].ID] = &jobs[i]
