@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/jobmap"
 	"fsub/federation/reasons"
 )
 
@@ -30,7 +31,7 @@ var before = map[bool][]share{false: {{.3, 500, true}, {1, 500, true}}, true: {{
 // Told knows how waits held that were told of jobs by the time limits of what runs before them, at sites where nothing else foretells waits. Such a word
 // is too late, for most runs end before their limits, and too early, for jobs that come later may go first.
 type Told struct {
-	open map[federation.JobID]told
+	open jobmap.Map[told]
 	of   map[toldKind]*toldWaits
 }
 
@@ -52,11 +53,19 @@ func kindOf(turn bool, wait time.Duration) toldKind {
 	return toldKind{turn, 3}
 }
 
+// told is what one of perhaps a million jobs was told.
 type told struct {
-	at   time.Time
-	wait time.Duration
+	at   int64  // nanoseconds since 1970
+	wait uint32 // seconds
 	turn bool
 }
+
+func toldOf(at time.Time, wait time.Duration, turn bool) told {
+	return told{at.UnixNano(), uint32(min(wait/time.Second, math.MaxUint32)), turn}
+}
+
+func (t told) since() time.Time     { return time.Unix(0, t.at).UTC() }
+func (t told) waits() time.Duration { return time.Duration(t.wait) * time.Second }
 
 // share is a wait as a share of what was told.
 type share struct {
@@ -76,13 +85,12 @@ type toldWaits struct {
 // Tell takes in what a plan says of a job that waits. The first word counts.
 func (t *Told) Tell(d *decision.Decision, at time.Time) {
 	turn, follows := followed(d.Reason)
-	if _, known := t.open[d.Job]; known || !follows || len(d.Offers) == 0 || !byLimits(d.Offers[0]) {
+	if !follows || len(d.Offers) == 0 || !byLimits(d.Offers[0]) {
 		return
 	}
-	if t.open == nil {
-		t.open = map[federation.JobID]told{}
+	if _, known := t.open.Get(d.Job); !known {
+		t.open.Set(d.Job, toldOf(at, d.Offers[0].Wait, turn))
 	}
-	t.open[d.Job] = told{at, d.Offers[0].Wait, turn}
 }
 
 // byLimits reports whether an offer's wait is by the time limits of what runs there: not by the queue of a site, nor by how long a machine takes to boot.
@@ -103,18 +111,18 @@ func (t *Told) Waits(job federation.JobID, why reasons.Reason) {
 }
 
 // Forget takes in that a job does not wait any more, though it has not started.
-func (t *Told) Forget(job federation.JobID) { delete(t.open, job) }
+func (t *Told) Forget(job federation.JobID) { t.open.Delete(job) }
 
 // Started takes in that a job has started, and returns what is to be kept of that; nil if it was told nothing.
 func (t *Told) Started(job federation.JobID, at time.Time) *PastWait {
-	w, known := t.open[job]
+	w, known := t.open.Get(job)
 	if !known {
 		return nil
 	}
-	delete(t.open, job)
-	took := max(at.Sub(w.at), 0)
-	t.add(w.turn, w.wait, took)
-	p := &PastWait{Since: w.at, Seconds: took.Seconds(), Traits: []uint32{0, math.Float32bits(float32(w.wait.Seconds()))}}
+	t.open.Delete(job)
+	took := max(at.Sub(w.since()), 0)
+	t.add(w.turn, w.waits(), took)
+	p := &PastWait{Since: w.since(), Seconds: took.Seconds(), Traits: []uint32{0, math.Float32bits(float32(w.wait))}}
 	if w.turn {
 		p.Traits[0] = 1
 	}
@@ -189,9 +197,9 @@ func (t *Told) at(k toldKind, now time.Time) *toldWaits {
 	for _, s := range w.shares {
 		shares = append(shares, share{float64(s), 1, true})
 	}
-	for _, o := range t.open {
-		if kindOf(o.turn, o.wait) == k {
-			shares = append(shares, share{now.Sub(o.at).Seconds() / o.wait.Seconds(), 1, false})
+	for _, o := range t.open.All() {
+		if kindOf(o.turn, o.waits()) == k {
+			shares = append(shares, share{now.Sub(o.since()).Seconds() / o.waits().Seconds(), 1, false})
 		}
 	}
 	w.at, w.p50, w.p90 = now, survived(shares, .5), survived(shares, .1)

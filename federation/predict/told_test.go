@@ -75,7 +75,7 @@ func TestTold(t *testing.T) {
 	if got := triedAfter(told, hour, now).Within.Sub(now); got > hour {
 		t.Errorf("those that waited longer were held: nine in ten within %s", got)
 	}
-	if n := len(told.open); n != 0 {
+	if n := told.open.Len(); n != 0 {
 		t.Errorf("%d are still followed", n)
 	}
 
