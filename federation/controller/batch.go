@@ -25,6 +25,8 @@ type pendingBatch struct {
 	now      func() time.Time
 	log      *slog.Logger
 
+	reasons []*job // jobs of which only the reason for waiting has changed, to be written with this round or a later one; see job.unsaid
+
 	written   []*job         // in order
 	taskMoves []journal.Move // those of jobs follow from what is written
 }
@@ -35,9 +37,9 @@ func newPendingBatch(packs map[federation.JobID]*job, now func() time.Time, log 
 	return b
 }
 
-// clear forgets all, once it is written.
+// clear forgets what is written.
 func (b *pendingBatch) clear() {
-	*b = pendingBatch{packs: b.packs, now: b.now, log: b.log, jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
+	*b = pendingBatch{packs: b.packs, now: b.now, log: b.log, reasons: b.reasons, jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
 }
 
 // eventf adds a line to the job's history.
@@ -58,7 +60,36 @@ func (b *pendingBatch) advance(j *job, to federation.AttemptState) {
 	b.attempt(j.att)
 }
 
+// reasonsAtOnce is how many jobs are written in a round for their reason alone. Where those of a million change at once, as in the first plan after a site has gone, others who
+// write would wait for seconds, and who reads the log would get all of it in one piece.
+const reasonsAtOnce = 10_000
+
+// reason has a job be written of which only the reason for waiting has changed: soon.
+func (b *pendingBatch) reason(j *job) {
+	if !j.unsaid && !b.jobs[j] {
+		j.unsaid = true
+		b.reasons = append(b.reasons, j)
+	}
+}
+
+// addReasons adds some of the jobs that are to be written for their reason, but those that the controller has no longer.
+func (b *pendingBatch) addReasons(jobs *jobTable) {
+	n := 0
+	for _, j := range b.reasons {
+		if len(b.written) >= reasonsAtOnce {
+			break
+		}
+		if n++; j.unsaid && jobs.Of(j.ID) == j {
+			b.job(j)
+		}
+	}
+	if b.reasons = b.reasons[n:]; len(b.reasons) == 0 {
+		b.reasons = nil
+	}
+}
+
 func (b *pendingBatch) job(j *job) {
+	j.unsaid = false
 	if j.pack == nil && !b.jobs[j] {
 		b.jobs[j] = true
 		b.rows.Jobs = append(b.rows.Jobs, &j.Job)

@@ -137,6 +137,10 @@ func (cd *candidates) setReason(j *job, r reasons.Reason) {
 	cd.queue.told.Waits(j.ID, r)
 	if j.Reason != r {
 		j.Reason = r
+		if len(j.others) == 0 {
+			cd.batch.reason(j)
+			return
+		}
 		cd.batch.job(j)
 		cd.components.follow(j)
 	}

@@ -29,6 +29,7 @@ type writer struct {
 // commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made; but what could never be written is
 // put aside.
 func (w *writer) commit(ctx context.Context) bool {
+	w.batch.addReasons(w.jobs)
 	if w.batch.empty() {
 		w.charged()
 		return true

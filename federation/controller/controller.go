@@ -392,7 +392,7 @@ func (c *Controller) nextRound() time.Time {
 		c.agenda.lastRead = time.Time{}
 		return now
 	}
-	if len(c.calls.back) > 0 {
+	if len(c.calls.back) > 0 || len(c.batch.reasons) > 0 && c.batch.empty() {
 		return now
 	}
 	return next

@@ -19,6 +19,7 @@ type job struct {
 	federation.Job
 	queued bool // in the queue
 	marked bool // to be considered before the next plan
+	unsaid bool // its reason has changed, and is to be written
 
 	*tried
 	*family
