@@ -222,7 +222,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer cancel()
 		stopped <- h.Shutdown(c)
 	})
-	go s.queue.Warm(ctx)
+	go func() { _ = s.queue.Follow(ctx) }() // before anybody asks: of a hundred thousand jobs that takes a second or two. The next caller is told of a failure
 	err := h.Serve(s.who.Listen(l))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return err

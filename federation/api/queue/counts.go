@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 )
 
 // By says what counts of jobs tell apart: a set of the fields of [Facts].
@@ -93,10 +94,28 @@ func (c *classes) view(by By) *countView {
 
 // Count counts the jobs whose facts meet a condition on the fields of looks, the most tasks first. It looks at no job, and costs what there is to tell apart.
 func (l Lists) Count(ctx context.Context, by, looks By, meets func(*Facts) bool) ([]Count, error) {
-	q := l.Queue
-	if _, err := q.age(ctx); err != nil {
+	if _, err := l.Queue.age(ctx); err != nil {
 		return nil, err
 	}
+	return l.countRead(by, looks, meets), nil
+}
+
+// soon is how long CountSoon waits for what is new.
+const soon = 20 * time.Millisecond
+
+// CountSoon is Count for who rather has the counts of a moment ago than waits: where more is to be read, it counts what has been.
+func (l Lists) CountSoon(ctx context.Context, by, looks By, meets func(*Facts) bool) ([]Count, error) {
+	brief, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	if _, err := l.Queue.age(brief); err != nil && (!l.Queue.Complete() || brief.Err() == nil) {
+		return l.Count(ctx, by, looks, meets)
+	}
+	return l.countRead(by, looks, meets), nil
+}
+
+// countRead counts what has been read.
+func (l Lists) countRead(by, looks By, meets func(*Facts) bool) []Count {
+	q := l.Queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	sum := SumOf(nil, by)
@@ -105,7 +124,7 @@ func (l Lists) Count(ctx context.Context, by, looks By, meets func(*Facts) bool)
 			sum.Add(&f, n.Jobs, n.Tasks)
 		}
 	}
-	return sum.List(), nil
+	return sum.List()
 }
 
 // Sum adds up counts.

@@ -42,6 +42,22 @@ func (q *Queue) age(ctx context.Context) (time.Duration, error) {
 // Follow takes up what was written before the call, which may be much. A daemon that follows another calls it again and again.
 func (q *Queue) Follow(ctx context.Context) error { return q.refresh(ctx) }
 
+// keepsUp is how often a queue is read that nobody lists.
+const keepsUp = time.Second
+
+// KeepUp follows what is written until ctx ends, whether anybody lists it or not: what a plan has changed of a million jobs takes seconds to read, which who lists next would have to
+// wait for. Where it fails, each list is told.
+func (q *Queue) KeepUp(ctx context.Context) error {
+	for {
+		_ = q.Follow(ctx)
+		select {
+		case <-time.After(keepsUp):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // CatchUp is Follow for who cannot wait long.
 func (q *Queue) CatchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readsWithin)

@@ -2,13 +2,16 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	"fsub/federation/journal"
+	"fsub/sbatch"
 )
 
 // largeLog is a store whose log tells of a job in each of so many commits. To read a job takes a millisecond; a database that hangs takes for ever.
@@ -16,6 +19,8 @@ type largeLog struct {
 	restd.Store
 	commits int
 	hangs   bool
+	job     bool         // there are the jobs that the log tells of; they are read at once
+	fails   func() error // nil: no question for jobs fails
 }
 
 func (s *largeLog) wait(ctx context.Context, d time.Duration) error {
@@ -40,8 +45,19 @@ func (s *largeLog) Changes(ctx context.Context, after journal.Mark, limit int) (
 	return log, s.wait(ctx, time.Millisecond)
 }
 
-func (s *largeLog) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
-	return nil, s.wait(ctx, time.Duration(len(q.IDs))*time.Millisecond)
+func (s *largeLog) Jobs(ctx context.Context, q federation.JobQuery) (jobs []federation.Job, err error) {
+	if !s.job {
+		return nil, s.wait(ctx, time.Duration(len(q.IDs))*time.Millisecond)
+	}
+	if s.fails != nil {
+		if err := s.fails(); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range q.IDs {
+		jobs = append(jobs, federation.Job{ID: id, User: "alice", State: federation.Pending, Submit: time.Unix(1, 0), Spec: &sbatch.Spec{Name: "x"}})
+	}
+	return jobs, nil
 }
 
 func (s *largeLog) LiveJobs(context.Context, func([]federation.Job) error) error { return nil }
@@ -94,4 +110,59 @@ func TestFollowsMuch(t *testing.T) {
 			t.Errorf("%v, at %d of the log", err, q.mark.get())
 		}
 	})
+}
+
+// TestKeepsUp: the queue takes up what was written though nobody lists it, and /metrics does not wait for what takes long to read: it counts what has been read.
+func TestKeepsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &largeLog{}
+		q := New(Config{Store: s, Now: time.Now, Keep: time.Minute, Lister: &restd.Lister{Store: s, Now: time.Now, All: func() []*federation.Site { return nil }}}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- q.KeepUp(ctx) }()
+		time.Sleep(keepsUp / 2)
+		s.commits = 20_000 // of which each takes a millisecond
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		if _, err := (Lists{Queue: q}).CountSoon(t.Context(), ByState, ByState, func(*Facts) bool { return true }); err != nil || time.Since(began) > soon {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		time.Sleep(20 * time.Second)
+		if q.mark.get() != 20_001 {
+			t.Errorf("it is at %d of the log", q.mark.get())
+		}
+		s.hangs = true
+		began = time.Now()
+		if _, err := (Lists{Queue: q}).CountSoon(t.Context(), ByState, ByState, func(*Facts) bool { return true }); err != nil || time.Since(began) > soon {
+			t.Errorf("of a database that hangs: %v after %v", err, time.Since(began))
+		}
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestMuchIsTakenUpInSteps: of what changes more jobs than that, no more than atOnce are in memory at a time.
+func TestMuchIsTakenUpInSteps(t *testing.T) {
+	s, nobody := &largeLog{}, identity.New(identity.Config{Users: rowUsers{}, Now: time.Now}).Users
+	q := New(Config{Store: s, Now: time.Now, Keep: time.Minute, Users: nobody, Lister: &restd.Lister{Store: s, Users: nobody, Now: time.Now, All: func() []*federation.Site { return nil }}}, nil)
+	if err := q.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.job, s.commits = true, atOnce+fetchAtOnce
+	fails := errors.New("the disk is gone")
+	s.fails = func() error {
+		if len(q.jobs) >= atOnce {
+			return fails
+		}
+		return nil
+	}
+	if err := q.Follow(t.Context()); !errors.Is(err, fails) || len(q.jobs) != atOnce {
+		t.Errorf("%v; %d jobs", err, len(q.jobs))
+	}
+	s.fails = nil
+	if err := q.Follow(t.Context()); err != nil || len(q.jobs) != s.commits {
+		t.Errorf("%v; %d jobs", err, len(q.jobs))
+	}
 }

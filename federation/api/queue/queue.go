@@ -36,6 +36,7 @@ type Queue struct {
 	sorted  []*queueRow                       // in squeue's order, with rows that are dead
 	fresh   []*queueRow                       // not in sorted yet
 	dead    int                               // rows in sorted that are
+	ended   map[federation.JobID]int64        // jobs that have ended, and when: nanoseconds since 1970
 	byUser  map[string][]*queueRow            // of sorted; nil: to be made again
 	world   world                             // the sites as the rows show them
 	changes time.Time                         // when a row changes by the clock alone; zero: none does
@@ -163,6 +164,10 @@ func (q *Queue) readLog(ctx context.Context) (news restd.News, end bool, err err
 	return news, end, err
 }
 
+// atOnce is how many jobs are shown as they are now in one step: what a batch of so many has written is seen whole. Of more than that a list may have some that are newer than others
+// while they are taken up: else a plan that has changed a million jobs would have all of them in memory twice, and every list wait for the last.
+const atOnce = 10_000
+
 // takeUp reads the jobs of which there is news.
 func (q *Queue) takeUp(ctx context.Context, v *restd.View, now time.Time, news *restd.News) error {
 	changed := news.Jobs
@@ -171,19 +176,24 @@ func (q *Queue) takeUp(ctx context.Context, v *restd.View, now time.Time, news *
 		changed[id] = true
 	}
 	q.mu.Unlock()
-	jobs, tasks, err := q.fetch(ctx, slices.Sorted(maps.Keys(changed)))
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if err != nil {
-		q.changes = now // what was overtaken is looked for again
-		return err
-	}
-	for i := range jobs {
-		q.take(v, &jobs[i], tasks[jobs[i].ID])
-		delete(changed, jobs[i].ID)
-	}
-	for id := range changed {
-		q.drop(id) // deleted
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(changed)), atOnce) {
+		jobs, tasks, err := q.fetch(ctx, some)
+		q.mu.Lock()
+		if err != nil {
+			q.changes = now // what was overtaken is looked for again
+			q.mu.Unlock()
+			return err
+		}
+		for i := range jobs {
+			q.take(v, &jobs[i], tasks[jobs[i].ID])
+			delete(changed, jobs[i].ID)
+		}
+		for _, id := range some {
+			if changed[id] {
+				q.drop(id) // deleted
+			}
+		}
+		q.mu.Unlock()
 	}
 	q.mark.set(news.Mark)
 	return nil
@@ -267,6 +277,7 @@ func (q *Queue) tasksOf(ctx context.Context, jobs []federation.Job) (map[federat
 // clear forgets everything.
 func (q *Queue) clear(v *restd.View) {
 	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
+	q.ended = map[federation.JobID]int64{}
 	q.mark.set(0)
 	q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = nil, nil, 0, nil, time.Time{}, false
 	q.submits.clear()
@@ -312,7 +323,9 @@ func (q *Queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) 
 	rest := &queuedRest{empty: true, who: q.submits.of(j), list: q.lists.listingOf(j)}
 	k := &queuedJob{rest: rest}
 	if j.State.Ended() {
-		rest.end = unixNanos(j.End)
+		if rest.end = unixNanos(j.End); rest.end != 0 {
+			q.ended[j.ID] = rest.end
+		}
 	}
 	for i, p := range restd.Parts(j, tasks) {
 		if p.State == federation.Pending && j.Spec.Begin.After(v.Now) {
@@ -393,6 +406,7 @@ func (q *Queue) drop(id federation.JobID) {
 		return
 	}
 	delete(q.jobs, id)
+	delete(q.ended, id)
 	q.submits.drops(k)
 	q.lists.remove(k)
 	for r := range k.rows {
@@ -416,8 +430,8 @@ func (q *Queue) drop(id federation.JobID) {
 
 // sweep forgets jobs that ended before a time.
 func (q *Queue) sweep(before time.Time) {
-	for id, k := range q.jobs {
-		if k.rest != nil && k.rest.end != 0 && k.rest.end < before.UnixNano() {
+	for id, end := range q.ended {
+		if end < before.UnixNano() {
 			q.drop(id)
 		}
 	}

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
@@ -86,11 +85,6 @@ func (q *Queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	}
 	slices.SortFunc(rows, squeueOrder)
 	return slices.Compact(rows), known
-}
-
-// Warm reads the queue before anybody asks: of a hundred thousand jobs that takes a second or two. The next caller is told of a failure.
-func (q *Queue) Warm(ctx context.Context) {
-	_ = q.refresh(ctx)
 }
 
 // selected are the rows that f selects, in squeue's order.

@@ -25,7 +25,7 @@ func (p *parts) newFleet() *metrics.Fleet {
 
 // liveJobs counts the jobs that have not ended.
 func (p *parts) liveJobs(ctx context.Context) ([]queue.Count, error) {
-	return queue.Lists{Queue: p.api.Queue()}.Count(ctx, metrics.Which, metrics.Which, func(f *queue.Facts) bool { return !f.State.Ended() })
+	return queue.Lists{Queue: p.api.Queue()}.CountSoon(ctx, metrics.Which, metrics.Which, func(f *queue.Facts) bool { return !f.State.Ended() })
 }
 
 // summary is how the daemon is, in a line: "2 sites, 1 without an answer; 41213 jobs".

@@ -266,6 +266,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 		p.log.Info("listening for other machines", "address", p.remote.address)
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
+	g.Go(func() error { return p.api.Queue().KeepUp(ctx) })
 	g.Go(func() error { return p.ledger.Run(ctx) })
 	g.Go(func() error { return followBooks(ctx, p.spent, p.logOf("ledger")) })
 	g.Go(func() error { return p.closer().Run(ctx) })

@@ -180,7 +180,6 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 	s.use(p.api)
 	s.systemd.Describe(p.summary)
 	s.forward.Follow(c.Daemons.At()) // for what has waited
-	defer s.standby.keepUp(ctx)()
 	s.log.Info("this daemon leads", "epoch", t.Epoch, "sites", len(p.sites))
 	return p.run(ctx, s.keys.Listen(identity.PerSource(s.listen.Term(), agentsAtOne)), reload.run)
 }

@@ -191,24 +191,6 @@ func (b *standby) followQueue(ctx context.Context) error {
 	}
 }
 
-// keepUp has the queue know what is new while this daemon leads, whether anybody lists it or not, until the function that it returns is called: when the database is lost, that is
-// what can be listed.
-func (b *standby) keepUp(ctx context.Context) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for ctx.Err() == nil {
-			_ = b.queue.Follow(ctx) // where it fails, the queue says so with each list
-			select {
-			case <-time.After(updateEvery):
-			case <-ctx.Done():
-			}
-		}
-	}()
-	return func() { cancel(); <-ended }
-}
-
 // followSites asks the leader again and again how the sites are.
 func (b *standby) followSites(ctx context.Context) error {
 	tick := time.NewTicker(updateEvery)
