@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -152,8 +153,9 @@ func (s *Store) changes(ctx context.Context, after journal.Mark, limit int) (log
 
 func readCommit(r *row) (c journal.Commit) {
 	c.Mark, c.At = journal.Mark(r.int()), r.time()
-	var records []changeRecord
-	r.json(&records)
+	text := r.text()
+	records := make([]changeRecord, 0, strings.Count(text, "{")) // there may be ten thousand
+	r.parse(text, &records)
 	c.Changes = make([]journal.Change, len(records))
 	for i := range records {
 		c.Changes[i] = records[i].change()

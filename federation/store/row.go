@@ -67,8 +67,10 @@ func (r *row) word() string {
 	return s
 }
 
-func (r *row) json(into any) {
-	text := r.text()
+func (r *row) json(into any) { r.parse(r.text(), into) }
+
+// parse reads the JSON of the column that was taken last.
+func (r *row) parse(text string, into any) {
 	if text == "null" { // most of what is optional; into is zero
 		return
 	}
