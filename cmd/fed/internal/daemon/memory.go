@@ -9,12 +9,14 @@ import (
 
 // Go lets garbage grow as large as what is in use. With a million jobs that is a gigabyte which a daemon at rest fills slowly and does not need; so it may be a third
 // of what is in use, or garbageFloor where that is more. Measured with a million jobs: a collection every minute and a half, where there would be one every two.
-// Where the collector still takes more than garbageShare of the processors, as when many ask for long lists, it may be as large as what is in use.
+// Where the collector still takes more than garbageShare of the processors, as when many ask for long lists, it may be as large as what is in use. What that leaves behind is given
+// back to the system once the daemon has been calm for calmFor of garbageEvery.
 const (
 	garbageShare = 0.05
 	garbagePart  = 3
 	garbageFloor = 64 << 20
 	garbageEvery = 10 * time.Second // how often that is worked out
+	calmFor      = 2
 
 	// While the store is read, the first plan made and the first listing asked for, the heap mostly grows, and to look for garbage is mostly in vain.
 	garbageAtFirst = 200
@@ -26,6 +28,7 @@ func boundGarbage(ctx context.Context) error {
 	var collected, all float64
 	again := time.NewTicker(garbageEvery)
 	defer again.Stop()
+	calm := calmFor
 	for first := true; ; first = false {
 		select {
 		case <-again.C:
@@ -34,7 +37,10 @@ func boundGarbage(ctx context.Context) error {
 			busy := gc-collected > garbageShare*(total-all)
 			collected, all = gc, total
 			debug.SetGCPercent(garbagePercent(sample[0].Value.Uint64(), busy))
-			if first {
+			if calm++; busy {
+				calm = 0
+			}
+			if first || calm == calmFor {
 				debug.FreeOSMemory()
 			}
 		case <-ctx.Done():
