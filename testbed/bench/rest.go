@@ -81,6 +81,10 @@ func (r *bench) rest(ctx context.Context) error {
 	r.note("squeue of a start: %d jobs after %s; until then %s of processor time, peak memory %.0f MiB", r.restJobsQueued, ms(shown),
 		ms(cpuTime(fed.Process.Pid)), mib(high))
 	r.note("first answer of squeue, whole or not, after %s", ms(first.Sub(begun)))
+	if err := awaitReasons(ctx, filepath.Join(dir, "s")); err != nil {
+		return fmt.Errorf("%w; the daemon's log ends: %s", err, tail(log.Name()))
+	}
+	r.note("the first plan has given each of the %d jobs its reason, in squeue and /metrics after %s", r.restJobsQueued, ms(time.Since(begun)))
 	time.Sleep(r.restPause)
 	used := cpuTime(fed.Process.Pid)
 	time.Sleep(r.restPause)
@@ -93,33 +97,61 @@ func (r *bench) rest(ctx context.Context) error {
 	r.add(row{what: what + "all in squeue after", ours: ms(shown), goal: "<= 6 s", met: shown <= 6*time.Second})
 	r.add(row{what: what + "memory held", ours: fmt.Sprintf("%.0f MiB", mib(held)), goal: "<= 1 GB", met: held <= 1e9})
 	r.add(row{what: what + "of one processor", ours: fmt.Sprintf("%.1f %%", share), goal: "< 5 %", met: share < 5})
-	return r.scrape(ctx, what, filepath.Join(dir, "s"))
+	return r.scrapeAtRest(ctx, what, filepath.Join(dir, "s"))
 }
 
 const scrapes = 20
 
 // scrape asks for the metrics as Prometheus does, without compression.
-func (r *bench) scrape(ctx context.Context, what, socket string) error {
-	c := &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+func scrape(ctx context.Context, c *http.Client) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://fed/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("/metrics: %s", resp.Status)
+	}
+	return text, err
+}
+
+func scraper(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
+}
+
+// awaitReasons waits until no job is told to wait for no reason: the jobs were put into the store without one, as no daemon would leave them.
+func awaitReasons(ctx context.Context, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for c := scraper(socket); ; time.Sleep(time.Second) {
+		text, err := scrape(ctx, c)
+		if err != nil {
+			return fmt.Errorf("wait until all jobs have a reason: %w", err)
+		}
+		if bytes.Contains(text, []byte("\nfsub_jobs_waiting{")) && !bytes.Contains(text, []byte("\nfsub_jobs_waiting{reason=\"None\"")) {
+			return nil
+		}
+	}
+}
+
+// scrapeAtRest measures what a scrape takes.
+func (r *bench) scrapeAtRest(ctx context.Context, what, socket string) error {
 	var took []time.Duration
-	var size int64
-	for range scrapes {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://fed/metrics", nil)
-		if err != nil {
-			return err
-		}
+	size := 0
+	for c := scraper(socket); len(took) < scrapes; {
 		begun := time.Now()
-		resp, err := c.Do(req)
+		text, err := scrape(ctx, c)
 		if err != nil {
 			return err
 		}
-		size, err = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("/metrics: %s: %w", resp.Status, err)
-		}
+		size = len(text)
 		took = append(took, time.Since(begun))
 	}
 	slices.Sort(took)
