@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -85,5 +86,21 @@ func TestCrowdThatHoldsNodes(t *testing.T) {
 	}
 	if read, _ = begun(nil).ripe(ids[:5], false, at); len(read) != 5 {
 		t.Errorf("of few reads %v", read)
+	}
+}
+
+// TestCrowdAtMappedSite: whose the jobs of a mapped site are stands in their details, so a look reads those of all that hold nodes.
+func TestCrowdAtMappedSite(t *testing.T) {
+	f := newFake(t, "v0.0.42")
+	d := f.driver(t, nil)
+	var v view
+	for i := range int64(notEndedMost + 4) {
+		j := wire.Job{JobID: 17 + i, State: wire.Strings{"RUNNING"}, Nodes: "n1"}
+		v.rows = append(v.rows, row{id: j.JobID, state: j.State})
+		f.on(fmt.Sprint("GET /slurm/job/", j.JobID), 200, wire.JobsResponse{Jobs: wire.List[wire.Job]{j}})
+	}
+	running, _, err := d.holders.look(t.Context(), standing{known: true, mapped: true}, &v)
+	if err != nil || len(running) != len(v.rows) {
+		t.Errorf("%d of %d are seen to run: %v", len(running), len(v.rows), err)
 	}
 }

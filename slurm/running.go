@@ -77,9 +77,13 @@ func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.
 			ask = append(ask, r.id)
 		}
 	}
-	ask, begun := h.begun.ripe(ask, h.queue.bulk.suits(len(ask), len(rows)), now)
+	until := half(ctx)
+	if st.mapped {
+		until = never // whose a job is stands in its details alone
+	}
+	ask, begun := h.begun.ripe(ask, st.mapped || h.queue.bulk.suits(len(ask), len(rows)), now)
 	h.mu.Unlock()
-	records, unread, err := h.queue.runningRecords(ctx, ask, len(rows), half(ctx))
+	records, unread, err := h.queue.runningRecords(ctx, ask, len(rows), until)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +108,7 @@ func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.
 	}
 	begun = begun.with(unread, now)
 	for id := range begun {
-		if _, read := next[id]; !read && !st.mapped && h.cfg.ours(id) {
+		if _, read := next[id]; !read && h.cfg.ours(id) {
 			out = append(out, federation.RunningJob{Job: federation.JobID(id)})
 		}
 	}
