@@ -135,13 +135,14 @@ func TestRestart(t *testing.T) {
 		return l
 	}
 	listen().Close()
-	tries, asked, srv := 0, 0, &http.Server{}
+	tries, srv := 0, &http.Server{}
+	var asked atomic.Int64
 	old := awaitRestart
 	defer func() { awaitRestart = old }()
 	awaitRestart = func() {
 		if tries++; tries == 3 {
 			srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if asked++; asked%2 == 1 {
+				if asked.Add(1)%2 == 1 {
 					panic(http.ErrAbortHandler)
 				}
 				io.WriteString(w, "here")
@@ -152,16 +153,16 @@ func TestRestart(t *testing.T) {
 	defer srv.Close()
 	c := New(path, time.Minute)
 	defer c.Close()
-	if _, reply, err := c.Do("GET", "/", nil); err != nil || string(reply) != "here" || tries != 3 || asked != 2 {
-		t.Errorf("%q, %v after %d tries to connect and %d requests", reply, err, tries, asked)
+	if _, reply, err := c.Do("GET", "/", nil); err != nil || string(reply) != "here" || tries != 3 || asked.Load() != 2 {
+		t.Errorf("%q, %v after %d tries to connect and %d requests", reply, err, tries, asked.Load())
 	}
-	if _, body, err := c.Stream("/"); err != nil || asked != 4 {
-		t.Errorf("%v after %d requests", err, asked)
+	if _, body, err := c.Stream("/"); err != nil || asked.Load() != 4 {
+		t.Errorf("%v after %d requests", err, asked.Load())
 	} else {
 		body.Close()
 	}
-	if _, _, err := c.Do("POST", "/", nil); !errors.Is(err, ErrLost) || asked != 5 {
-		t.Errorf("what may have been carried out: %v after %d requests", err, asked)
+	if _, _, err := c.Do("POST", "/", nil); !errors.Is(err, ErrLost) || asked.Load() != 5 {
+		t.Errorf("what may have been carried out: %v after %d requests", err, asked.Load())
 	}
 }
 
