@@ -118,5 +118,29 @@ func (c client) many(t *testing.T, where, bin string, jobs int, args string) tim
 	if n := made(); err != nil || n != jobs {
 		t.Fatalf("%s\n%v at %s: %d jobs have run: %v", &out, words, where, n, err)
 	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if jobs > remembered {
+		forgotten(t)
+	}
 	return took
+}
+
+// remembered is how many jobs may have run before another engine is timed.
+const remembered = 1000
+
+// forgotten waits until the site remembers no job: each list of jobs would be longer for who comes next.
+func forgotten(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(5 * time.Second) {
+		var out strings.Builder
+		err := world.Bed.Exec(t.Context(), bed.Cmd{Site: "alpha", User: "alice", Args: []string{"squeue", "-h", "-t", "all"}, Stdout: &out})
+		if err == nil && out.Len() == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the site does not forget its jobs: %v", err)
+		}
+	}
 }
