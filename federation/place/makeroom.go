@@ -151,6 +151,13 @@ type movable struct {
 	left *decision.Expected
 }
 
+// from is the run, of which an hour costs what it does at a place where it could go, if nothing else is known of that.
+func (m *movable) from(to *candidate, p *Policy) move.Run {
+	run := *m.run
+	run.WaitHour, run.Hour = to.waitHour(p), cmp.Or(run.Hour, to.hour())
+	return run
+}
+
 // keepers are the jobs at a site that may move, wherever to.
 func (s *roomSearch) keepers(st *siteState) *preemptibles {
 	if h := s.stay[st]; h != nil {
@@ -201,8 +208,7 @@ func (s *roomSearch) movables(st *siteState) *preemptibles {
 		if to == nil {
 			continue
 		}
-		run := p.move.run
-		run.WaitHour, run.Hour = to.waitHour(&s.policy), cmp.Or(run.Hour, to.hour())
+		run := p.move.from(to, &s.policy)
 		p.loss = float64(decision.Sum(run.Costs(&move.Elsewhere{Wait: relocation, Hour: run.Hour})))
 		p.lost = time.Duration(p.loss / float64(max(to.gpus, 1)) * float64(time.Hour))
 		h.jobs = append(h.jobs, p)
@@ -252,8 +258,7 @@ func (s *roomSearch) settle(q *queued, p *takeover, saves decision.Dollars) *Roo
 		if to == nil {
 			return nil
 		}
-		run := v.move.run
-		run.WaitHour = to.waitHour(&s.policy)
+		run := v.move.from(to, &s.policy)
 		costs := run.Costs(&move.Elsewhere{Site: string(to.site.site.Name), Wait: relocation + then.boot.span(), Hour: to.hour(), Restore: to.data.dollars + to.data.copying})
 		costs = append(costs, move.Dearer(run.Hour*decision.Dollars(to.run.Hours()), to.rest()+then.boot.price)...)
 		room.Costs += decision.Sum(costs)
