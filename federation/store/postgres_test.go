@@ -72,18 +72,25 @@ func (d *databases) create(address, name, dir string) error {
 	if d.of == nil {
 		d.of = map[string]string{}
 	}
-	var gone []string
+	gone := map[string]string{}
 	for dir, name := range d.of {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			gone = append(gone, name)
+			gone[dir] = name
 			delete(d.of, dir)
 		}
 	}
 	_, made := d.of[dir]
 	d.of[dir] = name
 	d.mu.Unlock()
-	for _, name := range gone {
-		if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+	for dir, name := range gone {
+		_, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "42501" { // it is being vacuumed, by a process that is not ours to end: the next time
+			d.mu.Lock()
+			d.of[dir] = name
+			d.mu.Unlock()
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
