@@ -131,7 +131,7 @@ def test_executor_sends_arrays_together(here: Path, monkeypatch: pytest.MonkeyPa
             go.set()
         assert [j.result(120) for j in jobs] == [[i, i] for i in range(6)]
         assert len({j.id for j in jobs}) == 6 and [t.task for t in jobs[5]] == [0, 2]
-    assert len(posted) <= 2 and posted[-1] == "/fed/v1/jobs/submit"
+    assert len(posted) <= 2 and "/fed/v1/jobs/submit" in posted  # the first request may have had some of them
 
 
 def test_bad_results(client: fsub.Client) -> None:
