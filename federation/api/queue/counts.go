@@ -100,14 +100,17 @@ func (l Lists) Count(ctx context.Context, by, looks By, meets func(*Facts) bool)
 	return l.countRead(by, looks, meets), nil
 }
 
-// soon is how long CountSoon waits for what is new.
-const soon = 20 * time.Millisecond
+// CountSoon waits for soon for what is new, and its counts are never older than oldest: a database that does not answer must not look like a queue in which nothing happens.
+const (
+	soon   = 20 * time.Millisecond
+	oldest = time.Minute
+)
 
-// CountSoon is Count for who rather has the counts of a moment ago than waits: where more is to be read, it counts what has been.
+// CountSoon is Count for callers who prefer the counts of a moment ago to waiting: where more is to be read, it counts what has been.
 func (l Lists) CountSoon(ctx context.Context, by, looks By, meets func(*Facts) bool) ([]Count, error) {
 	brief, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
-	if _, err := l.Queue.age(brief); err != nil && (!l.Queue.Complete() || brief.Err() == nil) {
+	if _, err := l.Queue.age(brief); err != nil && (!l.Queue.Complete() || l.Queue.Lag() > oldest || brief.Err() == nil) {
 		return l.Count(ctx, by, looks, meets)
 	}
 	return l.countRead(by, looks, meets), nil

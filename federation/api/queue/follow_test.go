@@ -136,6 +136,12 @@ func TestKeepsUp(t *testing.T) {
 		if _, err := (Lists{Queue: q}).CountSoon(t.Context(), ByState, ByState, func(*Facts) bool { return true }); err != nil || time.Since(began) > soon {
 			t.Errorf("of a database that hangs: %v after %v", err, time.Since(began))
 		}
+		time.Sleep(oldest)
+		brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if _, err := (Lists{Queue: q}).CountSoon(brief, ByState, ByState, func(*Facts) bool { return true }); err == nil {
+			t.Error("of a database that has hung for a minute there are counts")
+		}
 		stop()
 		if err := <-over; err != nil {
 			t.Error(err)

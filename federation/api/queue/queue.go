@@ -164,8 +164,8 @@ func (q *Queue) readLog(ctx context.Context) (news restd.News, end bool, err err
 	return news, end, err
 }
 
-// atOnce is how many jobs are shown as they are now in one step: what a batch of so many has written is seen whole. Of more than that a list may have some that are newer than others
-// while they are taken up: else a plan that has changed a million jobs would have all of them in memory twice, and every list wait for the last.
+// atOnce is how many jobs are updated under one hold of the lock, so a batch of up to this size appears all at once. With more, a list made meanwhile may mix new rows with old ones;
+// otherwise a plan that changes a million jobs would need them all in memory twice, and every list would wait for the last.
 const atOnce = 10_000
 
 // takeUp reads the jobs of which there is news.
